@@ -24,6 +24,8 @@ func TestMigrateRoles(t *testing.T) {
 	agent.pod.Volumes = []corev1.Volume{{Name: "plugins", VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: "/var/lib/k0s/kubelet/device-plugins"},
 	}}}
+	ours := handler("akri-mdns-discovery")
+	ours.Labels = map[string]string{"app.kubernetes.io/part-of": "akri"}
 	for _, test := range []struct {
 		workload *workload
 		want     string
@@ -33,7 +35,7 @@ func TestMigrateRoles(t *testing.T) {
 		{agent, ofAgent},
 		{named("akri-agent", "akri.sh/agent:v1"), ""},
 		{named("akri-udev-discovery-daemonset", "x"), ofHandler},
-		{named("akri-udev-discovery", "x"), ""}, // of this Akri
+		{ours, ""},
 		{handler("akri-scanner-discovery"), ofHandler},
 		{handler("scanners"), ofHandler},
 		{named("checker", "mirror:5000/akri/webhook-configuration@sha256:01"), ofWebhook},

@@ -26,6 +26,10 @@ import (
 // this Akri, lack the name of the Configuration.
 const byAkri = "controller=akri.sh"
 
+// maxName is the length of the name of a Configuration whose Instances fit into the name
+// of a resource.
+const maxName = 56
+
 // existing are the Services and Jobs that Akri's controller created, and the Pods that it
 // created or that request a device.
 type existing struct {
@@ -180,7 +184,13 @@ func (m *migration) outcomes(place string, c *unstructured.Unstructured, found e
 		s, effect := changes, "it stays, but edits are rejected until this is corrected"
 		switch mistake.Path {
 		case "metadata.name":
-			effect = "it goes on working, but cannot be created again; with a longer name, new devices get no Instances"
+			effect = "it goes on working, but cannot be created again"
+			if len(c.GetName()) > maxName {
+				effect += ", and new devices get no Instances"
+			}
+			mistake.Hint = "create it under another name when it suits you: its Instances and resources get new names"
+		case "spec.protocol", "spec.properties", "spec.units", "spec.brokerPodSpec": // of Akri 0.6 and older
+			s, effect = blocks, "it is lost at the next write"
 		case "spec.brokerSpec": // a Pod and a Job
 			s, effect, mistake.Hint = blocks, "neither is created", "keep one of them"
 		}
@@ -291,6 +301,8 @@ func judge(configuration, instance string, desired []map[string]any, found exist
 	for _, what := range slices.Sorted(maps.Keys(there)) {
 		if strings.HasPrefix(what, "Job ") {
 			add(what, "kept", "not run again")
+		} else if strings.HasPrefix(what, "Service ") {
+			add(what, "left", "nothing renders it: it goes when its owner goes")
 		} else {
 			add(what, "left", "nothing renders it: the capacity has no slot for it, or its node does not see the device")
 		}

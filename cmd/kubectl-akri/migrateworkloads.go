@@ -22,7 +22,8 @@ import (
 type workload struct {
 	kind string
 	metav1.ObjectMeta
-	pod corev1.PodSpec
+	pod     corev1.PodSpec
+	running int32
 }
 
 // Roles of the original Akri's workloads, in the order of a report.
@@ -37,26 +38,36 @@ const (
 const devicePluginsDir = "/var/lib/kubelet/device-plugins"
 
 // builtInHandlers maps the names of handler DaemonSets to the names that the handlers
-// register. Those of the original Akri have the suffix -daemonset.
+// register. Those of the original Akri, which has the first four, have the suffix -daemonset.
 var builtInHandlers = map[string]string{
 	"akri-udev-discovery": "udev", "akri-onvif-discovery": "onvif", "akri-opcua-discovery": "opcua",
 	"akri-debug-echo-discovery": "debugEcho",
+	"akri-http-discovery":       "http", "akri-mdns-discovery": "mdns", "akri-mqtt-discovery": "mqtt",
 }
 
 // role returns what a workload of the original Akri is for, or "". Names in its chart are
 // not changed by values, but a manifest may give the agent another.
 func (w *workload) role() string {
-	switch _, ofThis := builtInHandlers[w.Name]; {
+	switch {
 	case w.Name == "akri-controller-deployment":
 		return ofController
 	case w.Name == "akri-agent-daemonset" || w.has("DISCOVERY_HANDLERS_DIRECTORY") && w.hostPath(devicePluginsDir) != "":
 		return ofAgent
 	case w.Name == "akri-webhook-configuration" || w.runs("webhook-configuration"):
 		return ofWebhook
-	case !ofThis && (strings.HasSuffix(w.Name, "-discovery-daemonset") || w.has("DISCOVERY_HANDLERS_DIRECTORY")):
+	case w.ofThisAkri():
+		return ""
+	case strings.HasSuffix(w.Name, "-discovery-daemonset") || w.has("DISCOVERY_HANDLERS_DIRECTORY"):
 		return ofHandler
 	}
 	return ""
+}
+
+// ofThisAkri reports whether config or the chart of this Akri made the workload. That of the
+// original Akri sets the same labels, but no name that ends like those of our handlers.
+func (w *workload) ofThisAkri() bool {
+	isHandler := strings.HasSuffix(w.Name, "-discovery") && w.Labels["app.kubernetes.io/part-of"] == "akri"
+	return isHandler || w.Name == agentName || w.Name == "akri-controller" || w.Name == "akri-webhook"
 }
 
 // place names the workload in a finding.
@@ -129,10 +140,10 @@ func (m *migration) workloads(ctx context.Context) error {
 	}
 	err := errors.Join(
 		each(ctx, m, appsv1.SchemeGroupVersion.WithResource("deployments"), "", func(d *appsv1.Deployment) {
-			keep(workload{"Deployment", d.ObjectMeta, d.Spec.Template.Spec})
+			keep(workload{"Deployment", d.ObjectMeta, d.Spec.Template.Spec, d.Status.ReadyReplicas})
 		}),
 		each(ctx, m, appsv1.SchemeGroupVersion.WithResource("daemonsets"), "", func(d *appsv1.DaemonSet) {
-			keep(workload{"DaemonSet", d.ObjectMeta, d.Spec.Template.Spec})
+			keep(workload{"DaemonSet", d.ObjectMeta, d.Spec.Template.Spec, d.Status.NumberReady})
 		}))
 	slices.SortStableFunc(akris, func(a, b workload) int { return cmp.Compare(a.role(), b.role()) })
 	for i := range akris {
@@ -141,8 +152,23 @@ func (m *migration) workloads(ctx context.Context) error {
 	is := &m.report.Installation
 	slices.Sort(is.Handlers)
 	is.Handlers = slices.Compact(is.Handlers)
+	m.controllers(all)
 	m.handlers(all)
 	return err
+}
+
+// controllers checks that not both controllers run.
+func (m *migration) controllers(all []workload) {
+	old := slices.IndexFunc(all, func(w workload) bool { return w.role() == ofController && w.running > 0 })
+	if old < 0 {
+		return
+	}
+	for i := range all {
+		if w := &all[i]; w.kind == "Deployment" && w.Name == "akri-controller" && w.running > 0 {
+			m.report.add(blocks, w.place(), "stop Akri's: kubectl scale -n "+all[old].Namespace+" deployment/"+all[old].Name+" --replicas=0",
+				"two controllers run, and each replaces the objects of the other")
+		}
+	}
 }
 
 // workload adds a workload of Akri to the installation.
@@ -234,10 +260,15 @@ func (m *migration) webhooks(ctx context.Context) error {
 		for _, webhook := range object.Webhooks {
 			for _, rule := range webhook.Rules {
 				judges := slices.Contains(rule.APIGroups, v0.Domain) && slices.Contains(rule.Resources, "configurations")
-				if judges && object.Name != "akri-configurations" { // of this Akri
-					m.report.add(changes, "ValidatingWebhookConfiguration "+object.Name,
-						"if it is that of Akri's chart, delete it, as in docs/migrate-from-akri.md; if not, see that it admits these fields",
-						"it judges Configurations. Akri's webhook rejects fields that it does not know, such as instanceBrokerResources")
+				place := "ValidatingWebhookConfiguration " + object.Name
+				switch {
+				case !judges || object.Name == "akri-configurations": // of this Akri
+				case object.Name == "akri-webhook-configuration" || object.Labels["app.kubernetes.io/part-of"] == "akri":
+					m.report.add(changes, place, "delete it before the new Akri is installed, as in docs/migrate-from-akri.md",
+						"Akri's webhook rejects Configurations with fields that it does not know, such as instanceBrokerResources")
+				default:
+					m.report.add(note, place, "see that it admits fields that Akri does not have, such as instanceBrokerResources",
+						"somebody else's webhook judges Configurations, and stays")
 				}
 			}
 		}

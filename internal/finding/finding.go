@@ -1,10 +1,32 @@
-// Package finding has the type of what is wrong in something that people write, such as
-// a Configuration in a file.
+// Package finding has the two types of what is wrong in something that people write, such
+// as a Configuration: a mistake, which is an error with its place, cause and remedy, and a
+// finding, which is a mistake and how much it matters.
 //
 // Always: an error "place: cause; remedy". Never: a client, a file, a clock.
 package finding
 
 import "fmt"
+
+// Mistake is an error that its reader can correct.
+type Mistake struct {
+	// Path leads to the field, as in spec.capacity or instanceBrokerResources[2].kind;
+	// empty for the object as a whole.
+	Path  string `json:"path,omitempty"`
+	Cause string `json:"message"` // lower case
+	Hint  string `json:"remedy,omitempty"`
+}
+
+// Error returns the path, the cause and the remedy, as far as they are known.
+func (m Mistake) Error() string {
+	message := m.Cause
+	if m.Path != "" {
+		message = m.Path + ": " + message
+	}
+	if m.Hint != "" {
+		message += "; " + m.Hint
+	}
+	return message
+}
 
 // Level is how much a finding matters.
 type Level int
@@ -33,33 +55,21 @@ type Position struct {
 	Column int    `json:"column,omitempty"`
 }
 
-// Finding is a mistake with its place, cause and remedy. The names in JSON are those of
-// kubectl akri lint -o json.
+// Finding is a mistake, how much it matters, and where in a file it is. The names in JSON
+// are those of kubectl akri -o json.
 type Finding struct {
 	Level Level `json:"level"`
 	// Position is zero if the finding is about no file, or about all of them.
 	Position
 	// For is what was rendered, as in Instance cam-1; empty if nothing was.
 	For string `json:"for,omitempty"`
-	// Path leads to the field, as in spec.capacity or instanceBrokerResources[2].kind;
-	// empty for the object as a whole.
-	Path  string `json:"path,omitempty"`
-	Cause string `json:"message"` // lower case
-	Hint  string `json:"remedy,omitempty"`
+	Mistake
 }
 
-// Error returns the position and the path, as far as they are known, the cause and the
-// remedy.
+// Error returns the position and the mistake.
 func (f Finding) Error() string {
-	message := f.Cause
-	if f.Path != "" {
-		message = f.Path + ": " + message
+	if f.File == "" {
+		return f.Mistake.Error()
 	}
-	if f.File != "" {
-		message = fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, message)
-	}
-	if f.Hint != "" {
-		message += "; " + f.Hint
-	}
-	return message
+	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Mistake.Error())
 }

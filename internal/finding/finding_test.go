@@ -11,10 +11,10 @@ func TestFinding(t *testing.T) {
 		finding    Finding
 		text, json string
 	}{
-		{Finding{Cause: "no Configuration"}, "no Configuration", `{"level":"error","message":"no Configuration"}`},
-		{Finding{Path: "spec", Cause: "x is missing", Hint: "add x"}, "spec: x is missing; add x",
+		{Finding{Mistake: Mistake{Cause: "no Configuration"}}, "no Configuration", `{"level":"error","message":"no Configuration"}`},
+		{Finding{Mistake: Mistake{Path: "spec", Cause: "x is missing", Hint: "add x"}}, "spec: x is missing; add x",
 			`{"level":"error","path":"spec","message":"x is missing","remedy":"add x"}`},
-		{Finding{Level: Warning, Position: at, For: "Instance i", Path: "spec", Cause: "no x"}, "a.yaml:2:3: spec: no x",
+		{Finding{Level: Warning, Position: at, For: "Instance i", Mistake: Mistake{Path: "spec", Cause: "no x"}}, "a.yaml:2:3: spec: no x",
 			`{"level":"warning","file":"a.yaml","line":2,"column":3,"for":"Instance i","path":"spec","message":"no x"}`},
 	} {
 		if got := tc.finding.Error(); got != tc.text {

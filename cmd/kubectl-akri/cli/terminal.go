@@ -55,7 +55,7 @@ func Clear(w io.Writer) bool {
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return false
 	}
-	_, err := file.WriteString("\x1b[H\x1b[2J\x1b[3J")
+	_, err := file.WriteString("\x1b[H\x1b[2J")
 	return err == nil
 }
 

@@ -28,8 +28,10 @@ func (all Files) NoConfiguration() finding.Finding {
 		names = append(names, f.Name)
 	}
 	return finding.Finding{
-		Cause: "no Configuration in " + strings.Join(names, ", "),
-		Hint:  "a Configuration starts with the lines apiVersion: akri.sh/v0 and kind: Configuration",
+		Mistake: finding.Mistake{
+			Cause: "no Configuration in " + strings.Join(names, ", "),
+			Hint:  "a Configuration starts with the lines apiVersion: akri.sh/v0 and kind: Configuration",
+		},
 	}
 }
 

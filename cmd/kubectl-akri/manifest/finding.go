@@ -74,12 +74,13 @@ func excerpt(line string, column int) (shown, space string) {
 func fromError(err error) finding.Finding {
 	problem, ok := errors.AsType[cases.Mistake](err)
 	if !ok {
-		return finding.Finding{Cause: err.Error()}
+		return finding.Finding{Mistake: finding.Mistake{Cause: err.Error()}}
 	}
 	diagnostic := problem.Diagnostic
 	return finding.Finding{
-		Position: finding.Position(problem.At), For: problem.For, Path: diagnostic.Field.Below(problem.Template),
-		Cause: diagnostic.Cause.Error(), Hint: diagnostic.Hint,
+		Position: finding.Position(problem.At),
+		For:      problem.For,
+		Mistake:  finding.Mistake{Path: diagnostic.Field.Below(problem.Template), Cause: diagnostic.Cause.Error(), Hint: diagnostic.Hint},
 	}
 }
 
@@ -96,8 +97,7 @@ func FromErrors(errs []error) []finding.Finding {
 func fromBroken(f *File) finding.Finding {
 	found := finding.Finding{
 		Position: finding.Position{File: f.Name, Line: 1, Column: 1},
-		Cause:    f.Err.Error(),
-		Hint:     "correct the YAML: check indentation, colons and quotes near this line",
+		Mistake:  finding.Mistake{Cause: f.Err.Error(), Hint: "correct the YAML: check indentation, colons and quotes near this line"},
 	}
 	if syntax, ok := errors.AsType[*source.SyntaxError](f.Err); ok {
 		found.Line, found.Cause = max(syntax.Line, 1), syntax.Err.Error()

@@ -72,8 +72,10 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	if invalid, ok := errors.AsType[*source.SyntaxError](err); ok && len(findings) == 0 {
 		// An alias (*name) may refer to an anchor in a removed field.
 		findings = append(findings, finding.Finding{
-			Cause: "the result would not be valid YAML: " + invalid.Err.Error(),
-			Hint:  "replace anchors (&name) and aliases (*name) with their content before converting",
+			Mistake: finding.Mistake{
+				Cause: "the result would not be valid YAML: " + invalid.Err.Error(),
+				Hint:  "replace anchors (&name) and aliases (*name) with their content before converting",
+			},
 		})
 	}
 	if count := manifest.Show(streams.Err, findings, all); count > 0 {
@@ -92,7 +94,7 @@ func findingOf(f *manifest.File, err error) finding.Finding {
 		found.File = f.Name
 		return found
 	}
-	return finding.Finding{Cause: f.Name + ": " + err.Error()}
+	return finding.Finding{Mistake: finding.Mistake{Cause: f.Name + ": " + err.Error()}}
 }
 
 // convertFile writes a file with its Configurations converted, and returns notes on

@@ -23,7 +23,7 @@ func checkDetails(c *source.Document, validators map[string]func(string) error) 
 	if err == nil {
 		return nil
 	}
-	found := finding.Finding{Path: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}
+	found := finding.Finding{Mistake: finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}}
 	var pos templating.Pos
 	if fault, ok := errors.AsType[*details.Fault](err); ok {
 		found.Cause, found.Hint = fault.Cause, fault.Remedy

@@ -13,7 +13,7 @@ import (
 
 // errorAt returns the finding for a mistake at a node of a file.
 func errorAt(at *yamlv3.Node, cause, hint string) error {
-	return finding.Finding{Position: finding.Position{Line: at.Line, Column: at.Column}, Cause: cause, Hint: hint}
+	return finding.Finding{Position: finding.Position{Line: at.Line, Column: at.Column}, Mistake: finding.Mistake{Cause: cause, Hint: hint}}
 }
 
 // modernize replaces the fields that older versions of Akri had in a spec by those that

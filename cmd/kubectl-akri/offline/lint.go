@@ -266,7 +266,8 @@ func checkConfined(c *source.Document) []finding.Finding {
 }
 
 func refused(c *source.Document, path templating.Path, err error) finding.Finding {
-	f := finding.Finding{Position: finding.Position(c.Locate(path, templating.Diagnostic{})), Path: path[1:].String(), Cause: err.Error()}
+	f := finding.Finding{Position: finding.Position(c.Locate(path, templating.Diagnostic{}))}
+	f.Path, f.Cause = path[1:].String(), err.Error()
 	if r, ok := errors.AsType[*problem.Error](err); ok {
 		f.Cause, f.Hint = r.Cause, r.Hint
 	}

@@ -15,34 +15,34 @@ func TestMerge(t *testing.T) {
 		want              []string // the causes
 	}{
 		"loading says less about the same field": {
-			bySchema: finding.Finding{Position: at(2), Path: "spec.capacity", Cause: "schema"},
-			loading:  finding.Finding{Position: at(2), Path: "spec.capacity", Cause: "loading"},
+			bySchema: finding.Finding{Position: at(2), Mistake: finding.Mistake{Path: "spec.capacity", Cause: "schema"}},
+			loading:  finding.Finding{Position: at(2), Mistake: finding.Mistake{Path: "spec.capacity", Cause: "loading"}},
 			want:     []string{"schema"},
 		},
 		"the schema names a field below": {
-			bySchema: finding.Finding{Position: at(3), Path: "spec.brokerProperties.A", Cause: "schema"},
-			loading:  finding.Finding{Position: at(2), Path: "spec.brokerProperties", Cause: "loading"},
+			bySchema: finding.Finding{Position: at(3), Mistake: finding.Mistake{Path: "spec.brokerProperties.A", Cause: "schema"}},
+			loading:  finding.Finding{Position: at(2), Mistake: finding.Mistake{Path: "spec.brokerProperties", Cause: "loading"}},
 			want:     []string{"schema"},
 		},
 		"the schema names an element below": {
-			bySchema: finding.Finding{Position: at(3), Path: "spec.list[0]", Cause: "schema"},
-			loading:  finding.Finding{Position: at(2), Path: "spec.list", Cause: "loading"},
+			bySchema: finding.Finding{Position: at(3), Mistake: finding.Mistake{Path: "spec.list[0]", Cause: "schema"}},
+			loading:  finding.Finding{Position: at(2), Mistake: finding.Mistake{Path: "spec.list", Cause: "loading"}},
 			want:     []string{"schema"},
 		},
 		// A field whose name only begins with that of another is not below it.
 		"the schema names another field with the same beginning": {
-			bySchema: finding.Finding{Position: at(3), Path: "spec.brokerPropertiesX", Cause: "schema"},
-			loading:  finding.Finding{Position: at(2), Path: "spec.brokerProperties", Cause: "loading"},
+			bySchema: finding.Finding{Position: at(3), Mistake: finding.Mistake{Path: "spec.brokerPropertiesX", Cause: "schema"}},
+			loading:  finding.Finding{Position: at(2), Mistake: finding.Mistake{Path: "spec.brokerProperties", Cause: "loading"}},
 			want:     []string{"schema", "loading"},
 		},
 		"inside a template, loading knows more": {
-			bySchema: finding.Finding{Position: at(5), Path: "spec." + template + ".spec", Cause: "schema"},
-			loading:  finding.Finding{Position: at(5), Path: template + ".spec", Cause: "loading"},
+			bySchema: finding.Finding{Position: at(5), Mistake: finding.Mistake{Path: "spec." + template + ".spec", Cause: "schema"}},
+			loading:  finding.Finding{Position: at(5), Mistake: finding.Mistake{Path: template + ".spec", Cause: "loading"}},
 			want:     []string{"loading"},
 		},
 		"another file": {
-			bySchema: finding.Finding{Position: at(2), Path: "spec.capacity", Cause: "schema"},
-			loading:  finding.Finding{Position: finding.Position{File: "b.yaml", Line: 2, Column: 1}, Path: "spec.capacity", Cause: "loading"},
+			bySchema: finding.Finding{Position: at(2), Mistake: finding.Mistake{Path: "spec.capacity", Cause: "schema"}},
+			loading:  finding.Finding{Position: finding.Position{File: "b.yaml", Line: 2, Column: 1}, Mistake: finding.Mistake{Path: "spec.capacity", Cause: "loading"}},
 			want:     []string{"schema", "loading"},
 		},
 	} {

@@ -139,9 +139,11 @@ func sameNamespace(a, b *source.Document) bool {
 func unknownConfiguration(instance *source.Document, name string, known []string) finding.Finding {
 	return finding.Finding{
 		Position: finding.Position(instance.Locate(pathOf("spec", "configurationName"), templating.Diagnostic{})),
-		Path:     "spec.configurationName",
-		Cause:    fmt.Sprintf("the Instance belongs to Configuration %q, which was not given", name),
-		Hint:     "given: " + strings.Join(known, ", ") + "; an Instance without configurationName is used for every Configuration",
+		Mistake: finding.Mistake{
+			Path:  "spec.configurationName",
+			Cause: fmt.Sprintf("the Instance belongs to Configuration %q, which was not given", name),
+			Hint:  "given: " + strings.Join(known, ", ") + "; an Instance without configurationName is used for every Configuration",
+		},
 	}
 }
 

@@ -72,7 +72,7 @@ func (c *checker) reportKey(at templating.Path, hint, cause string) {
 }
 
 func (c *checker) add(at templating.Diagnostic, hint, cause string) {
-	found := finding.Finding{Path: at.Field.String(), Cause: cause, Hint: hint}
+	found := finding.Finding{Mistake: finding.Mistake{Path: at.Field.String(), Cause: cause, Hint: hint}}
 	if c.locate != nil {
 		found.Position = finding.Position(c.locate(at))
 	}

@@ -70,8 +70,8 @@ func VersionOf(pod *corev1.Pod) string {
 	if !strings.Contains(tag, "/") && version.Valid(tag) {
 		return tag
 	}
-	if label := pod.Labels["app.kubernetes.io/version"]; label != "" {
-		return "v" + strings.TrimPrefix(label, "v")
+	if label := "v" + strings.TrimPrefix(pod.Labels["app.kubernetes.io/version"], "v"); version.Valid(label) {
+		return label
 	}
 	return ""
 }
