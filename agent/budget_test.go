@@ -9,15 +9,13 @@ import (
 
 	"akri.sh/akri/agent"
 	"akri.sh/akri/discovery"
-	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/internal/fulltest"
 )
 
-// One Configuration with as many devices and slots as the schema permits neither uses up
-// the memory of the agent, which has 256 MiB, nor takes the place of another namespace.
+// One Configuration with as many devices and slots as the schema permits does not take the
+// place of another namespace.
 func TestTheLargestConfiguration(t *testing.T) {
 	fulltest.Only(t)
-	const maxHeap = 40 << 20
 	w := newWorld(t)
 	n := w.node("a")
 	address := freeAddress(t)
@@ -34,7 +32,6 @@ func TestTheLargestConfiguration(t *testing.T) {
 			return strings.Contains(metrics, fmt.Sprintf("akri_agent_slots{level=\"both\",state=\"free\"} %d\n", count))
 		}
 	}
-	before := apitest.LiveHeap()
 	var ids []string
 	for i := range 1000 {
 		ids = append(ids, fmt.Sprintf("d%d", i))
@@ -49,9 +46,6 @@ func TestTheLargestConfiguration(t *testing.T) {
 	other.configure("small", "descriptions: [foo0]", nil)
 	other.awaitDevices("foo0")
 	other.eventually("its slots are offered, too", slots(10_002))
-	if grown := apitest.LiveHeap() - before; grown > maxHeap {
-		t.Errorf("the agent holds %d MiB, want at most %d", grown>>20, maxHeap>>20)
-	}
 
 	w.configure("waiting", "descriptions: [late]", nil)
 	w.eventually("the namespace has no slot left", func() bool {

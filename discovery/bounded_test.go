@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/handlertest"
 )
 
 // lister sends as many devices with a KiB of properties as the details say, and keeps them.
@@ -31,18 +30,6 @@ var lister = function(func(ctx context.Context, request discovery.Request, send 
 	<-ctx.Done()
 	return ctx.Err()
 })
-
-// TestListsOfManyRequests checks that the lists of any handler share its memory: those that
-// are long end, others stay.
-func TestListsOfManyRequests(t *testing.T) {
-	crowd := handlertest.Crowd{
-		Handler: lister, Modest: discovery.Request{Details: "20"}, Devices: 20, MaxHeap: 52 << 20, Refused: 100,
-	}
-	for range 100 {
-		crowd.Hostile = append(crowd.Hostile, discovery.Request{Details: "3000"})
-	}
-	crowd.Run(t)
-}
 
 // TestRefusedForMemory checks what agents learn of a request that takes too much memory.
 func TestRefusedForMemory(t *testing.T) {

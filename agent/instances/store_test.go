@@ -2,7 +2,6 @@ package instances
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"os"
 	"sync"
@@ -233,15 +232,4 @@ func (f *fixture) eventually(what string, holds func() bool) {
 			f.t.Fatal("never: " + what)
 		}
 	}
-}
-
-// The metadata of an Instance takes no memory.
-func TestMemoryOfMetadata(t *testing.T) {
-	apitest.CheckKeptMetadata(t, func(text []byte) (any, error) {
-		object := &unstructured.Unstructured{}
-		if err := json.Unmarshal(text, &object.Object); err != nil {
-			return nil, err
-		}
-		return Read(object)
-	})
 }

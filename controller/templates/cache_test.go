@@ -2,8 +2,6 @@ package templates
 
 import (
 	"fmt"
-	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,7 +9,6 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
-	"akri.sh/akri/internal/apitest"
 )
 
 // configurationOf returns a Configuration with a number of ConfigMap templates.
@@ -89,43 +86,6 @@ func TestTheCacheIsBounded(t *testing.T) {
 	cache.Get(configurationOf("huge", 20, entries(400, "v")))
 	if cache.Len() != 10 {
 		t.Errorf("%d entries are held after one that is larger than all may be", cache.Len())
-	}
-}
-
-// The estimate is not below what the compiled templates take, and not far above it.
-func TestTheEstimateIsRight(t *testing.T) {
-	const copies = 5
-	for name, data := range map[string]func(int) map[string]any{
-		"few values":  entries(5, "v"),
-		"many values": entries(1000, "v"),
-		"expressions": entries(50, "{{INSTANCE_NAME}}"),
-		"long texts":  entries(2, strings.Repeat("text ", 10_000)),
-	} {
-		var configurations []*v0.Configuration
-		for i := range copies {
-			configurations = append(configurations, configurationOf(fmt.Sprint(i), 64, data))
-		}
-		held := make([]*Templates, copies)
-		for _, configuration := range configurations {
-			for k := range configuration.Spec.InstanceBrokerResources { // as in the informer's cache
-				if err := configuration.Spec.InstanceBrokerResources[k].Pack(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		before := apitest.LiveHeap()
-		for i, configuration := range configurations {
-			if held[i] = Compile(configuration, confine.Policy{}); len(held[i].Problems) > 0 {
-				t.Fatalf("%s: %v", name, held[i].Problems)
-			}
-		}
-		taken, estimated := float64(apitest.LiveHeap()-before)/copies, float64(estimate(configurations[0]))
-		t.Logf("%s: %.0f KB, estimated %.0f KB", name, taken/1024, estimated/1024)
-		if estimated < 0.9*taken || estimated > 4*taken {
-			t.Errorf("%s: 64 templates take %.0f bytes, estimated as %.0f", name, taken, estimated)
-		}
-		runtime.KeepAlive(held)
-		runtime.KeepAlive(configurations)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -72,21 +70,4 @@ func TestConformance(t *testing.T) {
 		Invalid: []string{"", "discriptions: [foo0]", "descriptions: [foo0, foo0]", "descriptions: ["},
 		Change:  func(context.Context) error { return os.WriteFile(file, []byte("OFFLINE"), 0o600) },
 	})
-}
-
-// TestManyDescriptions checks that devices that many Configurations list leave memory for
-// those of others.
-func TestManyDescriptions(t *testing.T) {
-	var long []string
-	for i := range 8000 {
-		long = append(long, strconv.Itoa(i))
-	}
-	crowd := handlertest.Crowd{
-		Handler: Handler{AvailabilityFile: filepath.Join(t.TempDir(), "file")}, Modest: discovery.Request{Details: "descriptions: [a, b]"},
-		Devices: 2, MaxHeap: 52 << 20, Refused: 8,
-	}
-	for range 15 {
-		crowd.Hostile = append(crowd.Hostile, discovery.Request{Details: "descriptions: ['" + strings.Join(long, "','") + "']"})
-	}
-	crowd.Run(t)
 }

@@ -2,17 +2,13 @@ package web
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/handlertest"
 	"akri.sh/akri/discovery/web/details"
 )
 
@@ -23,40 +19,6 @@ func urlsOf(s *site, count int) string {
 		urls = append(urls, fmt.Sprintf("%s/%d", s.URL, i))
 	}
 	return "{urls: [" + strings.Join(urls, ", ") + "], timeoutSeconds: 60, intervalSeconds: 1, properties: {A: a}}"
-}
-
-// TestLargeResponses checks that the large responses of many devices, for several
-// Configurations, take less than the memory limit in config/http.
-func TestLargeResponses(t *testing.T) {
-	const limit = 64 << 20
-	large := `{"a":1,"b":["` + strings.Repeat("x", maxBodyBytes/2) + `"` + strings.Repeat(`,"0123"`, maxJSONValues-100) + `]}`
-	if len(large) > maxBodyBytes {
-		t.Fatalf("%d bytes", len(large))
-	}
-	const count = 32
-	devices := newSite(t, body(large))
-	handlers := []*discovered{discover(t, urlsOf(devices, count), nil), discover(t, urlsOf(devices, count), nil)}
-	var peak uint64
-	for deadline := time.Now().Add(2 * time.Minute); len(handlers) > 0; {
-		runtime.GC() // what remains is held
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		peak = max(peak, stats.HeapAlloc)
-		select {
-		case found := <-handlers[0].lists:
-			if len(found) == count { // on a slow machine, some are found later
-				handlers = handlers[1:]
-			}
-		case <-time.After(20 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("not all devices are found")
-		}
-	}
-	if peak > limit {
-		t.Errorf("%d MiB at a time, the limit is %d MiB", peak>>20, limit>>20)
-	}
-	t.Logf("%d MiB", peak>>20)
 }
 
 // TestOneAtATime checks that the memory for decoding is needed once, however many responses
@@ -145,19 +107,4 @@ func TestOthersDevicesHang(t *testing.T) {
 	if found := discover(t, urlsOf(newSite(t, body(`{"a": 1}`)), 3), nil).next(); len(found) != 3 {
 		t.Errorf("found %d devices", len(found))
 	}
-}
-
-// TestHostileSites checks that what the devices of many Configurations report leaves memory
-// for those of others.
-func TestHostileSites(t *testing.T) {
-	long := newSite(t, body(`{"a": "`+strings.Repeat("x", 2000)+`"}`))
-	small := newSite(t, body(`{"a": 1}`))
-	crowd := handlertest.Crowd{
-		Handler: Handler{Log: slog.New(slog.DiscardHandler)}, Modest: discovery.Request{Details: urlsOf(small, 3)}, Devices: 3,
-		MaxHeap: 52 << 20, Refused: 20,
-	}
-	for range 60 {
-		crowd.Hostile = append(crowd.Hostile, discovery.Request{Details: urlsOf(long, 300)})
-	}
-	crowd.Run(t)
 }
