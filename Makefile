@@ -83,28 +83,28 @@ packages: ## Make packages and archives of the command line programs in bin/pack
 kubernetes: ## Build Kubernetes for the tests and the demo into bin/k8s (takes minutes the first time)
 	go -C kubebox run ./cmd/cluster build
 
-.PHONY: test unit test-charts examples
-test: unit test-charts examples ## Run the tests that need no node: unit tests and tests against a real API server
+.PHONY: test unit test-charts test-bench examples
+test: unit test-charts test-bench examples ## Run the tests that need no node: unit tests and tests against a real API server
 unit: kubernetes # the packages that take longest first; most of them wait for an API server
-	$(call gotest,.,./controller/... ./webhook/... ./...,-timeout=10m -p=3)
+	$(call gotest,.,./controller/... ./webhook/... ./...,-timeout=10m -p=4)
 # Without the race detector, with which Helm takes four times as long: the chart has no goroutines.
 test-charts: override TESTFLAGS :=
 test-charts:
 	$(call gotest,charts,./...,-timeout=20m)
+test-bench: kubernetes
+	$(call gotest,bench,./...,-timeout=10m)
 examples:
 	CGO_ENABLED=0 go run -ldflags='-s -w' ./cmd/kubectl-akri test examples
 
-.PHONY: e2e e2e-kubebox e2e-bench e2e-release e2e-akri e2e-slots
-e2e: e2e-kubebox e2e-bench e2e-release e2e-akri ## Run the tests on real nodes: kubelet, containerd, pods (skips what this machine does not support)
-e2e-kubebox: kubernetes
-	$(call gotest,kubebox,./...,-timeout=20m -p=1)
-e2e-bench: kubernetes
-	$(call gotest,bench,./...,-timeout=10m)
+.PHONY: e2e e2e-release e2e-akri e2e-slots kubebox
+e2e: e2e-release e2e-akri ## Run the tests on real nodes: kubelet, containerd, pods (skips what this machine does not support)
 e2e-release: kubernetes
 	$(call gotest,release,./...,-timeout=20m)
-e2e-akri: kubernetes build # compiles nothing while its cluster runs: the tests only link these
+e2e-akri: kubernetes build # compiles nothing while its clusters run: the tests only link these
 	@CGO_ENABLED=0 go build ./examples/...
-	$(call gotest,e2e,./...,-timeout=20m -p=1)
+	$(call gotest,e2e,./...,-timeout=20m -p=3 -parallel=4)
+kubebox: kubernetes ## Test the clusters themselves, on which the tests run
+	$(call gotest,kubebox,./...,-timeout=20m -p=1)
 
 # With what takes longer: older kubelets release slots in another way.
 e2e-slots: export AKRI_FULL := 1
@@ -128,7 +128,7 @@ fetch: ## Download the Go modules that everything else needs, and Debian's list 
 # tools/gate runs stages and says last what failed. A mistake that is found quickly is found
 # first. A test that cannot run is a failure in them; nodes need root.
 GATE = go -C tools build -o ../bin/ ./gate && bin/gate
-STAGES := fetch house lint kubernetes build
+STAGES := fetch house '-j2 lint' kubernetes build
 gate full versions soak: export AKRI_TEST_REQUIRED := 1
 gate full versions soak: export AKRI_E2E_REQUIRED := $(if $(filter 0,$(shell id -u)),1)
 gate full versions: export COUNT := -count=1
@@ -136,11 +136,11 @@ gate full versions: export RERUN := --rerun-fails=1 --rerun-fails-max-failures=3
 
 .PHONY: gate
 gate: ## Check what must hold for every change, as CI does
-	@$(GATE) $(STAGES) 'test TESTFLAGS=-race' e2e
+	@$(GATE) $(STAGES) '-j2 test TESTFLAGS=-race' e2e
 
 .PHONY: full proofs
 full: ## Check what make gate does, and what takes longer: all cases, many schedules, speed as ratios
-	@$(GATE) $(STAGES) 'test TESTFLAGS=-race' 'proofs AKRI_FULL=1' 'e2e AKRI_FULL=1'
+	@$(GATE) $(STAGES) '-j2 test TESTFLAGS=-race' kubebox 'proofs AKRI_FULL=1' 'e2e AKRI_FULL=1'
 # The date of the commit is the seed of the schedules that are new for each commit.
 proofs: export AKRI_SEED ?= $(shell git log -1 --format=%ct)
 proofs: kubernetes # without the race detector: speed is measured, and models run long
@@ -202,7 +202,7 @@ generate: ## Generate deep copies, CRDs, the protocol's Go code, the chart and d
 	go -C tools run ./reference -root .. -out ../docs/reference
 
 # Runs golangci-lint from tools/lint in the module that -C selects.
-LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run --output.text.print-issued-lines=false --show-stats=false
+LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run --allow-parallel-runners --output.text.print-issued-lines=false --show-stats=false
 
 CHART = go -C charts run ./cmd/chart -version='$(VERSION)' -registry='$(REGISTRY)' -out=../bin
 # Publishes the chart, and prints it with its digest. To publish again changes nothing.

@@ -11,6 +11,7 @@ import (
 // which is pinned to the node and holds a slot, a Service per device, and a Service for
 // all devices.
 func TestClassicPodsAndServices(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(`
 apiVersion: akri.sh/v0
@@ -73,6 +74,7 @@ spec:
 // A Job per device runs once, even if it is deleted after it has completed. An edited Job
 // runs again.
 func TestClassicJobs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	write := func(more string) {
 		w.apply(`

@@ -35,7 +35,8 @@ var install struct {
 	err      error
 }
 
-// newWorld returns the shared cluster, with a new namespace for the test.
+// newWorld returns the shared cluster, with a new namespace for the test. Tests that unplug
+// devices, restart programs or count what others create do not run in parallel.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	c := clustertest.Shared(t, cluster.Config{Nodes: 1})

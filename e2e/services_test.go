@@ -91,6 +91,7 @@ spec:
 // The Services of devices and of their group, from a device that appears to a device that
 // disappears, on two nodes.
 func TestServices(t *testing.T) {
+	t.Parallel()
 	w := startPair(t)
 	clustertest.NeedServices(t, w.Cluster)
 	// Each node has its own devices, so that those of one node can disappear.

@@ -121,6 +121,7 @@ func selected(selector map[string]string, pods []object) int {
 
 // A workload that Akri does not manage requests a device by its resource name.
 func TestDeploymentThatRequestsADevice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(`
 apiVersion: akri.sh/v0
@@ -241,6 +242,7 @@ spec:
 // Kinds other than Pods and Services, including one whose CRD is created after the
 // controller has started.
 func TestAnyKind(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(twinCRD)
 	// Admission names the permission that the controller lacks. Once it is granted, the
@@ -278,6 +280,7 @@ func TestAnyKind(t *testing.T) {
 // detect the error, the Configuration's condition has the reason. Other Configurations
 // are not affected.
 func TestBadConfigurationDoesNotAffectOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const start = "{apiVersion: v1, kind: ConfigMap, metadata: {name: \"{{INSTANCE_NAME}}\"}, data: {k: "
 	configuration := func(name, template string) string {

@@ -12,7 +12,7 @@ import (
 
 // The schedules that TestSchedules runs.
 const (
-	gateSchedules = 2000
+	gateSchedules = 1000
 	fullSchedules = 100_000 // with AKRI_FULL=1, as in "make full"
 
 	// freshSchedules are run in addition to those, with seeds of their own for each commit.
