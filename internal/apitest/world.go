@@ -179,11 +179,15 @@ type RoundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (f RoundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
+// pollInterval is how long a test waits between two looks. Most are requests, which load the
+// API server that the test waits for.
+const pollInterval = 25 * time.Millisecond
+
 // Eventually calls check until it returns "". If that takes longer than Timeout, the
 // test fails with the last result.
 func Eventually(t testing.TB, what string, check func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(Timeout); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(Timeout); ; time.Sleep(pollInterval) {
 		failure := check()
 		if failure == "" {
 			return

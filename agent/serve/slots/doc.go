@@ -12,7 +12,7 @@
 // from the request to the answer), mapping.go and groups.go (virtual IDs), record.go
 // (what the API server says), release.go (what the kubelet says), probe.go, roster.go
 // (how IDs leave a list), then testdata. model_test.go runs nodes, kubelets and an API
-// server with random faults: 2000 schedules in each check; in make full 100000, and
+// server with random faults: 1000 schedules in each check; in make full 100000, and
 // 50000 with seeds that are new for each commit.
 //
 // Always: the invariants of invariants.go. A slot is given to a container only
