@@ -51,8 +51,8 @@ func (d Diagnostic) Redact() Diagnostic {
 		return d
 	}
 	redacted := Diagnostic{Origin: d.Origin, Field: d.Field, Secret: true, Pos: d.Pos}
-	if limit, ok := errors.AsType[*LimitError](d.Cause); ok {
-		redacted.Cause, redacted.Hint = limit, d.Hint
+	if errors.Is(d.Cause, ErrLimit) {
+		redacted.Cause, redacted.Hint = d.Cause, d.Hint
 		return redacted
 	}
 	place := ""

@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 		"encoding/json", "errors", "fmt", "maps", "math", "slices",
 		"akri.sh/akri/internal/text", "akri.sh/akri/templating/internal/fault",
 	},
-	"internal/budget": {"fmt", "akri.sh/akri/templating/internal/value"},
+	"internal/budget": {"errors", "akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value"},
 	"internal/functions": {
 		"bytes", "cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math",
 		"net/netip", "net/url", "path", "regexp", "regexp/syntax", "slices", "strconv", "strings", "unicode/utf8",
