@@ -32,6 +32,6 @@ func checkDetails(c *source.Document, validators map[string]func(string) error) 
 		}
 		pos.Line, pos.Column = fault.Position(text)
 	}
-	found.Position = finding.Position(c.Locate(pathOf("spec", "discoveryHandler", "discoveryDetails"), templating.Diagnostic{Pos: pos}))
+	found.Position = c.Locate(pathOf("spec", "discoveryHandler", "discoveryDetails"), templating.Diagnostic{Pos: pos})
 	return []finding.Finding{found}
 }
