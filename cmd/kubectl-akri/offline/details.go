@@ -26,7 +26,7 @@ func checkDetails(c *source.Document, validators map[string]func(string) error) 
 	found := finding.Finding{Mistake: finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}}
 	var pos templating.Pos
 	if fault, ok := errors.AsType[*details.Fault](err); ok {
-		found.Cause, found.Hint = fault.Cause, fault.Remedy
+		found.Cause, found.Hint = fault.Cause, fault.Hint
 		if fault.Path != "" {
 			found.Path += ": " + fault.Path
 		}
