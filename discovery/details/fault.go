@@ -10,7 +10,8 @@ import (
 	"akri.sh/akri/internal/finding"
 )
 
-// Fault is a mistake in discoveryDetails. Its Path is such as udevRules[0].
+// Fault is a mistake in discoveryDetails. It has the fields Path, such as udevRules[0], Cause
+// and Hint, which says what to write instead and may be empty.
 type Fault struct {
 	finding.Mistake
 
