@@ -16,11 +16,10 @@ import (
 // from JSON or YAML. Compile neither changes nor keeps them.
 func Compile(level Level, templates []map[string]any) (*Set, Diagnostics) {
 	if len(templates) > MaxTemplates {
-		return nil, Diagnostics{{
-			Origin: Origin{Level: level, Index: -1},
-			Cause:  &LimitError{What: "templates in one list", Limit: MaxTemplates},
-			Hint:   "split the devices or the objects among several Configurations",
-		}}
+		list := &reporter{origin: Origin{Level: level, Index: -1}}
+		const hint = "split the devices or the objects among several Configurations"
+		list.report(nil, "", budget.Limitf(hint, "templates in one list are limited to %d", MaxTemplates))
+		return nil, list.diags
 	}
 	set := &Set{level: level}
 	var diags Diagnostics
@@ -117,13 +116,12 @@ func (c *compiler) text(field Path, source string) *expr.Text {
 // reportCompiled reports that the expressions of the template, or of the list, take too
 // much memory.
 func (c *compiler) reportCompiled() {
-	e, hint := &LimitError{What: "expressions in one template", Limit: maxCompiled >> 20}, "split it into several templates"
+	hint, what, limit := "split it into several templates", "one template", maxCompiled>>20
 	if c.limit < maxCompiled {
-		e.What, e.Limit = "expressions in all templates of a list", maxCompiledTemplates*maxCompiled>>20
-		hint = "split the list among several Configurations"
+		hint, what = "split the list among several Configurations", "all templates of a list"
+		limit *= maxCompiledTemplates
 	}
-	e.Unit = "MiB when compiled"
-	c.report(nil, "", &fault.Fault{Offset: fault.Whole, Cause: e, Hint: hint})
+	c.report(nil, "", budget.Limitf(hint, "expressions in %s are limited to %d MiB when compiled", what, limit))
 }
 
 // node compiles a value. It returns nil if it has reported a mistake. It may write
@@ -223,8 +221,7 @@ func (c *compiler) mapNode(field Path, source map[string]any) node {
 // is refused here.
 func (c *compiler) spend(bytes int) {
 	if c.bytes <= MaxObjectBytes && c.bytes+bytes > MaxObjectBytes {
-		limit := budget.ObjectLimit()
-		c.report(nil, "", &fault.Fault{Offset: fault.Whole, Cause: limit, Hint: "split it into several objects"})
+		c.report(nil, "", budget.Limitf("split it into several objects", "texts and objects are limited to %d KiB", MaxObjectBytes>>10))
 	}
 	c.bytes += bytes
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating/internal/fault"
 )
 
@@ -51,8 +52,8 @@ func (d Diagnostic) Redact() Diagnostic {
 		return d
 	}
 	redacted := Diagnostic{Origin: d.Origin, Field: d.Field, Secret: true, Pos: d.Pos}
-	if limit, ok := errors.AsType[*LimitError](d.Cause); ok {
-		redacted.Cause, redacted.Hint = limit, d.Hint
+	if errors.Is(d.Cause, ErrLimit) {
+		redacted.Cause, redacted.Hint = d.Cause, d.Hint
 		return redacted
 	}
 	place := ""
@@ -85,26 +86,14 @@ func position(text string, offset int) Pos {
 }
 
 // Error returns the whole diagnostic on one line.
-func (d Diagnostic) Error() string { return d.Message(d.Origin.String()) }
+func (d Diagnostic) Error() string { return d.In(d.Origin.String()).Error() }
 
-// Message returns the whole diagnostic on one line. name is that of the template as its
-// author knows it, such as an old field that it was converted from.
-func (d Diagnostic) Message(name string) string {
-	place, cause := d.In(name)
-	message := place + ": " + cause
-	if d.Hint != "" {
-		message += "; " + printable(d.Hint)
-	}
-	return message
-}
-
-// In returns the place and the cause as in Message. The cause quotes the author's text.
-func (d Diagnostic) In(name string) (place, cause string) {
-	cause = d.Cause.Error()
-	if d.Text != "" {
-		cause = d.excerpt() + ": " + cause
-	}
-	return printable(d.Field.Below(name)), printable(cause)
+// In returns the diagnostic as a finding without its position, on one line. name is that of
+// the template as its author knows it, such as an old field that it was converted from.
+func (d Diagnostic) In(name string) finding.Finding {
+	return finding.Finding{Text: printable(d.excerpt()), Mistake: finding.Mistake{
+		Path: printable(d.Field.Below(name)), Cause: printable(d.Cause.Error()), Hint: printable(d.Hint),
+	}}
 }
 
 // printable escapes the characters of an author's text that a line of a message
@@ -132,6 +121,9 @@ func (d Diagnostic) Unwrap() error { return d.Cause }
 // excerpt returns the author's text for a message: all of a short line, otherwise
 // the part of the line around Pos.
 func (d Diagnostic) excerpt() string {
+	if d.Text == "" {
+		return ""
+	}
 	lines := strings.Split(d.Text, "\n")
 	if len(lines) == 1 && len(d.Text) <= fault.MaxQuoted {
 		return fault.Quote(d.Text, fault.MaxQuoted)

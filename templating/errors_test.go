@@ -135,6 +135,9 @@ func TestRedact(t *testing.T) {
 					if strings.Contains(strings.ToLower(redacted), "hunter2") || !strings.Contains(redacted, field+".password: ") {
 						t.Errorf("%s\nis redacted to\n%s", d.Error(), redacted)
 					}
+					if errors.Is(d, templating.ErrLimit) != strings.Contains(redacted, "too much") {
+						t.Errorf("a limit is hidden: %s", redacted)
+					}
 				}
 			}
 		})

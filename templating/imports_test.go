@@ -16,7 +16,7 @@ import (
 var mayImport = map[string][]string{
 	".": {
 		"errors", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "unicode/utf8",
-		"akri.sh/akri/api/v0", "akri.sh/akri/templating/readywhen", "k8s.io/apimachinery/pkg/runtime/schema",
+		"akri.sh/akri/api/v0", "akri.sh/akri/internal/finding", "akri.sh/akri/templating/readywhen", "k8s.io/apimachinery/pkg/runtime/schema",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/expr",
 		"akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
 	},
@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 		"encoding/json", "errors", "fmt", "maps", "math", "slices",
 		"akri.sh/akri/internal/text", "akri.sh/akri/templating/internal/fault",
 	},
-	"internal/budget": {"fmt", "akri.sh/akri/templating/internal/value"},
+	"internal/budget": {"errors", "akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value"},
 	"internal/functions": {
 		"bytes", "cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math",
 		"net/netip", "net/url", "path", "regexp", "regexp/syntax", "slices", "strconv", "strings", "unicode/utf8",
@@ -41,12 +41,12 @@ var mayImport = map[string][]string{
 	"convert": {"crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "strings"},
 	"sample":  {"fmt", "maps", "slices", "strings", "akri.sh/akri/api/v0", "akri.sh/akri/templating"},
 	"source": {
-		"bytes", "errors", "fmt", "slices", "strings", "akri.sh/akri/templating",
+		"bytes", "errors", "fmt", "slices", "strings", "akri.sh/akri/internal/finding", "akri.sh/akri/templating",
 		"k8s.io/apimachinery/pkg/util/json", "sigs.k8s.io/yaml", "sigs.k8s.io/yaml/goyaml.v3",
 	},
 	"cases": {
 		"bytes", "encoding/json", "errors", "fmt", "io/fs", "maps", "path", "slices", "sigs.k8s.io/yaml",
-		"akri.sh/akri/templating",
+		"akri.sh/akri/internal/finding", "akri.sh/akri/templating",
 		"akri.sh/akri/templating/convert", "akri.sh/akri/templating/sample", "akri.sh/akri/templating/source",
 	},
 	"readywhen": {

@@ -4,7 +4,6 @@ import (
 	"akri.sh/akri/templating/internal/budget"
 	"akri.sh/akri/templating/internal/expr"
 	"akri.sh/akri/templating/internal/fault"
-	"akri.sh/akri/templating/internal/value"
 )
 
 // Limits that authors may reach.
@@ -26,11 +25,8 @@ const (
 	maxCompiledTemplates = 2
 )
 
-// LimitError reports that a template is too large or too expensive.
-type LimitError = budget.LimitError
-
-// MissingKeyError reports that a template reads a key that a map does not have.
-type MissingKeyError = value.MissingKeyError
+// ErrLimit is the cause of a diagnostic if a template is too large or too expensive.
+var ErrLimit = budget.ErrLimit
 
 // Nearest returns the known name most similar to the given one, or "" if none is similar.
 func Nearest(name string, known []string) string { return fault.Nearest(name, known) }

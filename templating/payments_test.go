@@ -57,8 +57,7 @@ func checkPayments(
 			t.Fatal(err)
 		}
 		err := do(b)
-		_, limited := errors.AsType[*templating.LimitError](err)
-		if left < paid && !limited {
+		if left < paid && !errors.Is(err, templating.ErrLimit) {
 			t.Errorf("%s: pays %d but succeeds with %d: %v", name, paid, left, err)
 			return
 		}
@@ -84,7 +83,7 @@ func TestObjectsPay(t *testing.T) {
 	}
 	check := func(what string, leftSteps, leftBytes int64, enough bool) {
 		objects, diags := set.RenderWithin(camera, leftSteps, leftBytes)
-		_, limited := errors.AsType[*templating.LimitError](diags.Err())
+		limited := errors.Is(diags.Err(), templating.ErrLimit)
 		if enough && (len(objects) != 1 || len(diags) > 0) || !enough && (len(objects) > 0 || !limited) {
 			t.Errorf("with %d steps and %d bytes (%s): %d objects, %v", leftSteps, leftBytes, what, len(objects), diags)
 		}

@@ -97,9 +97,8 @@ func (r *renderer) each(b *objectBuilder, elements []any) {
 		if b.template.binds == bindsInstance {
 			hint = "write the template in instanceBrokerResources, which may have any number of devices, or " + hint
 		}
-		b.report(annotationsPath.with(Key(annotationForEach)), "", fault.At(fault.Whole, &LimitError{
-			What: "objects created by one for-each", Limit: MaxElements, Hint: hint,
-		}))
+		tooMany := budget.Limitf(hint, "objects created by one for-each are limited to %d", MaxElements)
+		b.report(annotationsPath.with(Key(annotationForEach)), "", tooMany)
 		return
 	}
 	for _, element := range elements {

@@ -246,8 +246,7 @@ func (s *simulation) failed(tmpl *candidate, diagnostics templating.Diagnostics)
 	var findings []Finding
 	for i, found := range s.compiled.Diagnosed(v0.ReasonRenderFailed, diagnostics) {
 		finding := denial(found)
-		_, exceeded := errors.AsType[*templating.LimitError](diagnostics[i].Cause)
-		if s.devices.guesses(tmpl.source) && !exceeded {
+		if s.devices.guesses(tmpl.source) && !errors.Is(diagnostics[i], templating.ErrLimit) {
 			finding.Hint = strings.TrimPrefix(finding.Hint+"; "+sampleHint, "; ")
 		}
 		findings = append(findings, finding)

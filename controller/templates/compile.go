@@ -114,9 +114,8 @@ func (t *Templates) Place(origin templating.Origin) string {
 func (t *Templates) Diagnosed(reason string, diagnostics templating.Diagnostics) []problem.Problem {
 	var problems []problem.Problem
 	for _, diagnostic := range diagnostics {
-		redacted := diagnostic.Redact()
-		place, cause := redacted.In(t.Place(diagnostic.Origin))
-		problems = append(problems, problem.Problem{Reason: reason, Place: place, Cause: cause, Hint: redacted.Hint})
+		found := diagnostic.Redact().In(t.Place(diagnostic.Origin)).Quoting()
+		problems = append(problems, problem.Problem{Reason: reason, Place: found.Path, Cause: found.Cause, Hint: found.Hint})
 	}
 	return problems
 }

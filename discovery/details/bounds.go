@@ -22,13 +22,15 @@ const (
 	maxDepth = 32
 	// maxQuotedError is how many bytes of a message of the YAML parser a Fault quotes.
 	maxQuotedError = 200
+
+	withoutAnchors = "write the values without anchors"
 )
 
 // parse returns the tree of a text that is within the bounds; nil if it is empty.
 func parse(discoveryDetails string) (*yamlv3.Node, *Fault) {
 	if len(discoveryDetails) > MaxBytes {
 		return nil, Faultf("", "%d bytes, the limit is %d", len(discoveryDetails), MaxBytes).
-			Hint("use several Configurations")
+			Hintf("use several Configurations")
 	}
 	decoder := yamlv3.NewDecoder(strings.NewReader(discoveryDetails))
 	var root, second yamlv3.Node
@@ -38,7 +40,7 @@ func parse(discoveryDetails string) (*yamlv3.Node, *Fault) {
 		return nil, invalidYAML(err)
 	}
 	if err := decoder.Decode(&second); err == nil {
-		return nil, Faultf("", "more than one YAML document").Hint("remove the line ---")
+		return nil, Faultf("", "more than one YAML document").Hintf("remove the line ---")
 	} else if !errors.Is(err, io.EOF) {
 		return nil, invalidYAML(err)
 	}
@@ -60,7 +62,7 @@ func invalidYAML(err error) *Fault {
 	if count, _ := fmt.Sscanf(message, "line %d:", &line); count == 1 {
 		_, message, _ = strings.Cut(message, ": ")
 	}
-	return &Fault{Cause: "not valid YAML: " + text.Truncate(text.OneLine(message), maxQuotedError), line: max(line, 0)}
+	return faultAt(line, "not valid YAML: %s", text.Truncate(text.OneLine(message), maxQuotedError))
 }
 
 // walk computes the sizes of nodes whose aliases are replaced. The size of each anchor
@@ -76,7 +78,7 @@ func (w walk) size(node *yamlv3.Node, depth int) (int, *Fault) {
 		// not yet known.
 		size, known := w.sizes[node.Alias]
 		if !known {
-			return 0, &Fault{Cause: "the anchor " + node.Value + " contains itself", Remedy: "write the values without anchors", line: node.Line}
+			return 0, faultAt(node.Line, "the anchor %s contains itself", node.Value).Hintf(withoutAnchors)
 		}
 		return size, nil
 	}
@@ -87,10 +89,7 @@ func (w walk) size(node *yamlv3.Node, depth int) (int, *Fault) {
 			return 0, fault
 		}
 		if total += size; total > maxExpandedBytes {
-			return 0, &Fault{
-				Cause:  fmt.Sprintf("the aliases expand to more than %d bytes", maxExpandedBytes),
-				Remedy: "write the values without anchors", line: child.Line,
-			}
+			return 0, faultAt(child.Line, "the aliases expand to more than %d bytes", maxExpandedBytes).Hintf(withoutAnchors)
 		}
 	}
 	if node.Anchor != "" {
@@ -100,5 +99,5 @@ func (w walk) size(node *yamlv3.Node, depth int) (int, *Fault) {
 }
 
 func tooDeep(node *yamlv3.Node) *Fault {
-	return &Fault{Cause: fmt.Sprintf("lists and maps are nested deeper than %d", maxDepth), line: node.Line}
+	return faultAt(node.Line, "lists and maps are nested deeper than %d", maxDepth)
 }

@@ -34,11 +34,11 @@ func check(path string, target reflect.Type, value any) *Fault {
 	case reflect.Slice:
 		items, ok := value.([]any)
 		if !ok {
-			return wrongType(path, "a list", value).Hint("put a dash before each element, or write [a, b]")
+			return wrongType(path, "a list", value).Hintf("put a dash before each element, or write [a, b]")
 		}
 		for i, item := range items {
 			if item == nil && target.Elem().Kind() != reflect.Interface {
-				return Faultf(at(path, i), "empty").Hint("write a value, or remove the dash")
+				return Faultf(at(path, i), "empty").Hintf("write a value, or remove the dash")
 			}
 			if fault := check(at(path, i), target.Elem(), item); fault != nil {
 				return fault
@@ -75,7 +75,7 @@ func checkStruct(path string, target reflect.Type, value any) *Fault {
 			if near := text.Nearest(key, names); near != "" {
 				remedy = "did you mean " + near + "?"
 			}
-			fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hint("%s", remedy)
+			fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hintf("%s", remedy)
 			fault.ofKey = true
 			return fault
 		}
@@ -124,7 +124,7 @@ func checkScalar(path string, target reflect.Type, value any) *Fault {
 			fault := wrongType(path, "a string", value)
 			switch value.(type) {
 			case bool, float64:
-				return fault.Hint("put it in quotes")
+				return fault.Hintf("put it in quotes")
 			}
 			return fault
 		}

@@ -6,47 +6,45 @@ import (
 	"strings"
 
 	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
+
+	"akri.sh/akri/internal/finding"
 )
 
-// Fault is a mistake in discoveryDetails.
+// Fault is a mistake in discoveryDetails. It has the fields Path, such as udevRules[0], Cause
+// and Hint, which says what to write instead and may be empty.
 type Fault struct {
-	// Path is the place, such as "udevRules[0]"; empty for the text as a whole.
-	Path string
-	// Cause says what is wrong, in lower case.
-	Cause string
-	// Remedy says what to write instead; may be empty.
-	Remedy string
+	finding.Mistake
 
 	line  int  // in the text, if Path is not known; from 1
 	ofKey bool // the mistake is the last key of Path, not its value
 }
 
-// Faultf returns a Fault without a remedy.
+// Faultf returns a Fault without a hint. The path is the place, such as udevRules[0], and
+// empty for the text as a whole; the rest says what is wrong, in lower case.
 func Faultf(path, format string, arguments ...any) *Fault {
-	return &Fault{Path: path, Cause: fmt.Sprintf(format, arguments...)}
+	return &Fault{Mistake: finding.Mistake{Path: path, Cause: fmt.Sprintf(format, arguments...)}}
 }
 
-// Hint adds a remedy.
-func (f *Fault) Hint(format string, arguments ...any) *Fault {
-	f.Remedy = fmt.Sprintf(format, arguments...)
+// faultAt returns a Fault that has a line instead of a path.
+func faultAt(line int, format string, arguments ...any) *Fault {
+	fault := Faultf("", format, arguments...)
+	fault.line = line
+	return fault
+}
+
+// Hintf adds what to write instead.
+func (f *Fault) Hintf(format string, arguments ...any) *Fault {
+	f.Hint = fmt.Sprintf(format, arguments...)
 	return f
 }
 
-// Error implements error.
+// Error returns the path or the line, the cause and the hint, as far as they are known.
 func (f *Fault) Error() string {
-	var parts []string
-	switch {
-	case f.Path != "":
-		parts = append(parts, f.Path+":")
-	case f.line > 0:
-		parts = append(parts, fmt.Sprintf("line %d:", f.line))
+	mistake := f.Mistake
+	if mistake.Path == "" && f.line > 0 {
+		mistake.Path = fmt.Sprintf("line %d", f.line)
 	}
-	parts = append(parts, f.Cause)
-	text := strings.Join(parts, " ")
-	if f.Remedy != "" {
-		text += "; " + f.Remedy
-	}
-	return text
+	return mistake.Error()
 }
 
 // Position returns the line and the column in discoveryDetails, which count from 1. If

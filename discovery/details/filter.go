@@ -26,7 +26,7 @@ func (f *Filter) Check(path string) error {
 	case f.Action != "" && f.Action != Include && f.Action != Exclude:
 		return Faultf(join(path, "action"), "want Include or Exclude, not %q", string(f.Action))
 	case f.Items == nil:
-		return Faultf(join(path, "items"), "missing").Hint("write a list of values, which may be empty: []")
+		return Faultf(join(path, "items"), "missing").Hintf("write a list of values, which may be empty: []")
 	}
 	return nil
 }

@@ -55,6 +55,9 @@ type Position struct {
 	Column int    `json:"column,omitempty"`
 }
 
+// String returns FILE:LINE:COLUMN, which editors and terminals recognize.
+func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
+
 // Finding is a mistake, how much it matters, and where in a file it is. The names in JSON
 // are those of kubectl akri -o json.
 type Finding struct {
@@ -63,13 +66,25 @@ type Finding struct {
 	Position
 	// For is what was rendered, as in Instance cam-1; empty if nothing was.
 	For string `json:"for,omitempty"`
+	// Text quotes what the author wrote, for readers who do not see the file; it may be
+	// empty.
+	Text string `json:"-"`
 	Mistake
 }
 
 // Error returns the position and the mistake.
 func (f Finding) Error() string {
+	message := f.Quoting().Error()
 	if f.File == "" {
-		return f.Mistake.Error()
+		return message
 	}
-	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Mistake.Error())
+	return f.Position.String() + ": " + message
+}
+
+// Quoting returns the mistake with the text before its cause.
+func (f Finding) Quoting() Mistake {
+	if f.Text != "" {
+		f.Cause = f.Text + ": " + f.Cause
+	}
+	return f.Mistake
 }

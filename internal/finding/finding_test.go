@@ -14,7 +14,8 @@ func TestFinding(t *testing.T) {
 		{Finding{Mistake: Mistake{Cause: "no Configuration"}}, "no Configuration", `{"level":"error","message":"no Configuration"}`},
 		{Finding{Mistake: Mistake{Path: "spec", Cause: "x is missing", Hint: "add x"}}, "spec: x is missing; add x",
 			`{"level":"error","path":"spec","message":"x is missing","remedy":"add x"}`},
-		{Finding{Level: Warning, Position: at, For: "Instance i", Mistake: Mistake{Path: "spec", Cause: "no x"}}, "a.yaml:2:3: spec: no x",
+		{Finding{Level: Warning, Position: at, For: "Instance i", Text: "'y'", Mistake: Mistake{Path: "spec", Cause: "no x"}},
+			"a.yaml:2:3: spec: 'y': no x",
 			`{"level":"warning","file":"a.yaml","line":2,"column":3,"for":"Instance i","path":"spec","message":"no x"}`},
 	} {
 		if got := tc.finding.Error(); got != tc.text {

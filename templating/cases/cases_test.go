@@ -12,9 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
-	"akri.sh/akri/templating/source"
 )
 
 var update = flag.Bool("update", false, "rewrite expected output under testdata; read the diff")
@@ -123,20 +121,4 @@ type brokenFS struct{}
 
 func (brokenFS) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
-}
-
-// TestMistake checks that callers can find the diagnostic behind a problem.
-func TestMistake(t *testing.T) {
-	const text = "kind: Configuration\nspec: {instanceBrokerResources: [{kind: A, metadata: {name: x}, apiVersion: v1, a: '{{ }}'}]}\n"
-	documents, err := source.Parse("c.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, problems := cases.Load(documents, cases.Options{})
-	if len(problems) != 1 {
-		t.Fatalf("problems are %v", problems)
-	}
-	if d, ok := errors.AsType[templating.Diagnostic](problems[0]); !ok || d.Field.String() != "a" {
-		t.Errorf("the diagnostic is %v", d)
-	}
 }

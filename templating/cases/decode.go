@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/source"
 )
@@ -12,7 +13,7 @@ import (
 // decodeConfiguration decodes the fields of a Configuration that rendering depends
 // on. It reports a field of a wrong type and leaves it out, so that the rest is
 // still checked.
-func decodeConfiguration(d *source.Document) (configuration, []error) {
+func decodeConfiguration(d *source.Document) (configuration, []finding.Finding) {
 	r := &reader{document: d}
 	c := configuration{capacity: 1}
 	field(r, &c.name, "a string", "metadata", "name")
@@ -26,28 +27,28 @@ func decodeConfiguration(d *source.Document) (configuration, []error) {
 	field(r, &c.fields.ConfigurationServiceSpec, "the spec of a Service", "spec", "configurationServiceSpec")
 	c.perInstance = r.templates(templating.InstanceLevel)
 	c.group = r.templates(templating.ConfigurationLevel)
-	return c, r.problems
+	return c, r.mistakes
 }
 
 // decodeInstance is decodeConfiguration for an Instance.
-func decodeInstance(d *source.Document) (instance, []error) {
+func decodeInstance(d *source.Document) (instance, []finding.Finding) {
 	var i instance
 	r := &reader{document: d}
 	field(r, &i.Metadata.Name, "a string", "metadata", "name")
 	field(r, &i.Spec.BrokerProperties, "a map of strings to strings", "spec", "brokerProperties")
 	field(r, &i.Spec.Nodes, "a list of strings", "spec", "nodes")
 	field(r, &i.Spec.Shared, "true or false", "spec", "shared")
-	return i, r.problems
+	return i, r.mistakes
 }
 
-// reader reads fields of a document and collects problems.
+// reader reads fields of a document and collects mistakes.
 type reader struct {
 	document *source.Document
-	problems []error
-	reported []string // fields that have a problem
+	mistakes []finding.Finding
+	reported []string // fields that have a mistake
 }
 
-// field decodes a field into value. The problem with a wrong type is "must be " and
+// field decodes a field into value. The mistake of a wrong type is "must be " and
 // what.
 func field[T any](r *reader, value *T, what string, keys ...string) {
 	found := r.find(keys...)
@@ -104,13 +105,15 @@ func (r *reader) templates(level templating.Level) []map[string]any {
 func (r *reader) wrong(path templating.Path, what string) {
 	if name := path.String(); !slices.Contains(r.reported, name) {
 		r.reported = append(r.reported, name)
-		r.problems = append(r.problems, mistakeAt(r.document, path, errors.New("must be "+what)))
+		r.mistakes = append(r.mistakes, mistakeAt(r.document, path, errors.New("must be "+what)))
 	}
 }
 
-func mistakeAt(d *source.Document, path templating.Path, cause error) Mistake {
+func mistakeAt(d *source.Document, path templating.Path, cause error) finding.Finding {
 	diagnostic := templating.Diagnostic{Field: path, Cause: cause}
-	return Mistake{At: d.Locate(nil, diagnostic), Diagnostic: diagnostic}
+	found := diagnostic.In("")
+	found.Position = d.Locate(nil, diagnostic)
+	return found
 }
 
 func pathOf(keys ...string) templating.Path {

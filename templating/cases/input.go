@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/convert"
 	"akri.sh/akri/templating/sample"
@@ -60,28 +61,6 @@ type origin struct {
 	absent   bool   // it is not an object, which is already reported
 }
 
-// Mistake is a mistake in a Configuration, with its position in a file.
-type Mistake struct {
-	At source.Position
-	// For is what was rendered, as in Instance cam-1; empty if nothing was.
-	For string
-	// Template is the template as its author knows it; empty outside templates.
-	Template string
-	// Diagnostic has no Origin outside templates.
-	Diagnostic templating.Diagnostic
-}
-
-func (p Mistake) Error() string {
-	message := p.At.String() + ": " + p.Diagnostic.Message(p.Template)
-	if p.For != "" {
-		return p.For + ": " + message
-	}
-	return message
-}
-
-// Unwrap returns the diagnostic.
-func (p Mistake) Unwrap() error { return p.Diagnostic }
-
 // Options change the Instances of an Input.
 type Options struct {
 	// Samples is the number of samples to use if there are no Instances; 0: two.
@@ -91,50 +70,55 @@ type Options struct {
 }
 
 // Load compiles the only Configuration among documents for the Instances among them.
-// It returns all problems at once.
-func Load(documents []*source.Document, o Options) (*Input, []error) {
+// It returns all mistakes at once.
+func Load(documents []*source.Document, o Options) (*Input, []finding.Finding) {
 	in := &Input{}
 	var found *source.Document
-	var problems []error
+	var mistakes []finding.Finding
 	for _, d := range documents {
 		switch kind, _ := d.Object()["kind"].(string); kind {
 		case "Configuration":
 			if found != nil {
-				return nil, []error{errors.New("there are two Configurations: render one at a time")}
+				return nil, whole("there are two Configurations: render one at a time")
 			}
 			found = d
 		case "Instance":
 			i, wrong := decodeInstance(d)
-			problems = append(problems, wrong...)
+			mistakes = append(mistakes, wrong...)
 			in.instances = append(in.instances, templating.Instance{
 				Name: i.Metadata.Name, Properties: i.Spec.BrokerProperties, Nodes: i.Spec.Nodes, Shared: i.Spec.Shared,
 			})
 		default:
-			return nil, []error{fmt.Errorf("a %q is neither a Configuration nor an Instance", kind)}
+			return nil, whole(fmt.Sprintf("a %q is neither a Configuration nor an Instance", kind))
 		}
 	}
 	if found == nil {
-		return nil, []error{errors.New("there is no Configuration")}
+		return nil, whole("there is no Configuration")
 	}
 	c, wrong := decodeConfiguration(found)
-	problems = append(problems, wrong...)
-	problems = append(problems, in.compile(found, c)...)
-	if len(problems) > 0 {
-		return nil, problems
+	mistakes = append(mistakes, wrong...)
+	mistakes = append(mistakes, in.compile(found, c)...)
+	if len(mistakes) > 0 {
+		return nil, mistakes
 	}
 	in.setInstances(c, o)
 	return in, nil
 }
 
-func (in *Input) compile(d *source.Document, c configuration) []error {
-	var problems []error
+// whole returns a mistake in the documents as a whole.
+func whole(cause string) []finding.Finding {
+	return []finding.Finding{{Mistake: finding.Mistake{Cause: cause}}}
+}
+
+func (in *Input) compile(d *source.Document, c configuration) []finding.Finding {
+	var mistakes []finding.Finding
 	old, err := convert.BrokerResources(c.fields)
 	if err != nil {
 		path := pathOf("spec")
 		if found, ok := errors.AsType[*convert.FieldError](err); ok {
 			path, err = append(path, pathOf(found.Field...)...), found.Err
 		}
-		problems = append(problems, mistakeAt(d, path, err))
+		mistakes = append(mistakes, mistakeAt(d, path, err))
 	}
 	compile := func(level templating.Level, own []map[string]any, converted []convert.Resource) list {
 		var l list
@@ -148,17 +132,22 @@ func (in *Input) compile(d *source.Document, c configuration) []error {
 		}
 		set, diags := templating.Compile(level, append(slices.Clip(own), convert.Templates(converted)...))
 		l.set = set
-		problems = append(problems, l.locate(level, "", diags)...)
+		mistakes = append(mistakes, l.locate(level, "", diags)...)
 		return l
 	}
 	in.perInstance = compile(templating.InstanceLevel, c.perInstance, old.Instance)
 	in.group = compile(templating.ConfigurationLevel, c.group, old.Configuration)
-	return problems
+	return mistakes
 }
 
 // locate returns diagnostics with their positions. of is what was rendered, if anything.
-func (l list) locate(level templating.Level, of string, diags templating.Diagnostics) []error {
-	problems := make([]error, 0, len(diags))
+func (l list) locate(level templating.Level, of string, diags templating.Diagnostics) []finding.Finding {
+	mistakes := make([]finding.Finding, 0, len(diags))
+	add := func(d templating.Diagnostic, template string, at finding.Position) {
+		found := d.In(template)
+		found.Position, found.For = at, of
+		mistakes = append(mistakes, found)
+	}
 	for i, from := range l.from {
 		if from.absent {
 			continue
@@ -168,16 +157,15 @@ func (l list) locate(level templating.Level, of string, diags templating.Diagnos
 			if from.field != "" {
 				template, d.Field = d.Origin.Of(from.field), old(d.Field)
 			}
-			problems = append(problems, Mistake{At: from.document.Locate(from.path, d), For: of, Template: template, Diagnostic: d})
+			add(d, template, from.document.Locate(from.path, d))
 		}
 	}
 	for _, d := range diags {
 		if d.Origin.Index < 0 { // the list as a whole
-			at := l.from[0].document.Locate(pathOf("spec", level.String()), d)
-			problems = append(problems, Mistake{At: at, For: of, Template: level.String(), Diagnostic: d})
+			add(d, level.String(), l.from[0].document.Locate(pathOf("spec", level.String()), d))
 		}
 	}
-	return problems
+	return mistakes
 }
 
 // old returns the path in an old field for a path in the template converted from

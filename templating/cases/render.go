@@ -2,14 +2,13 @@ package cases
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"sigs.k8s.io/yaml"
 
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
-	"akri.sh/akri/templating/source"
 )
 
 // Rendered is an object that would be applied.
@@ -21,37 +20,32 @@ type Rendered struct {
 	// field that it was converted from.
 	From string
 	// At is the position of the object's name.
-	At source.Position
+	At finding.Position
 
 	origin origin
 }
 
 // Locate returns the position of a field of the object, or of its nearest existing
 // parent. Pos and Text of the diagnostic refer to the field as written.
-func (r Rendered) Locate(d templating.Diagnostic) source.Position {
+func (r Rendered) Locate(d templating.Diagnostic) finding.Position {
 	if r.origin.field != "" {
 		d.Field = old(d.Field)
 	}
 	return r.origin.document.Locate(r.origin.path, d)
 }
 
-// ErrSharedName is the cause of a problem if the objects of two Instances are the
-// same.
-var ErrSharedName = errors.New("the same object is rendered for several Instances")
-
 // Objects returns the objects that would be applied: Instance by Instance in the order of the
 // input, then the configuration level. Objects have the namespace of the
-// Configuration, if it is set. Objects that fail to render are omitted and returned
-// as problems.
-func (in *Input) Objects() ([]Rendered, []error) {
+// Configuration, if it is set. Objects that fail to render are omitted; the mistakes say why.
+func (in *Input) Objects() ([]Rendered, []finding.Finding) {
 	var all []Rendered
-	var problems []error
+	var mistakes []finding.Finding
 	render := func(l list, level templating.Level, of string, values templating.Values) {
 		objects, diags := l.set.Render(values)
 		for _, object := range objects {
 			all = append(all, in.rendered(l.from[object.Origin.Index], object, of))
 		}
-		problems = append(problems, l.locate(level, of, diags)...)
+		mistakes = append(mistakes, l.locate(level, of, diags)...)
 	}
 	for _, i := range in.instances {
 		render(in.perInstance, templating.InstanceLevel, "Instance "+i.Name, sample.Values(in.options, i))
@@ -59,7 +53,7 @@ func (in *Input) Objects() ([]Rendered, []error) {
 	if len(in.instances) > 0 {
 		render(in.group, templating.ConfigurationLevel, "Configuration "+in.options.Configuration, sample.Group(in.options, in.instances))
 	}
-	return all, append(problems, shared(all)...)
+	return all, append(mistakes, shared(all)...)
 }
 
 func (in *Input) rendered(from origin, object templating.Object, of string) Rendered {
@@ -75,13 +69,13 @@ func (in *Input) rendered(from origin, object templating.Object, of string) Rend
 	return r
 }
 
-// shared returns a problem for each template that renders an object which exists
+// shared returns the mistake of each template that renders an object which exists
 // already.
-func shared(objects []Rendered) []error {
+func shared(objects []Rendered) []finding.Finding {
 	type identity struct{ apiVersion, kind, namespace, name any }
 	first := make(map[identity]Rendered, len(objects))
-	reported := make(map[source.Position]bool)
-	var problems []error
+	reported := make(map[finding.Position]bool)
+	var mistakes []finding.Finding
 	for _, o := range objects {
 		metadata := o.Content["metadata"].(map[string]any)
 		id := identity{o.Content["apiVersion"], o.Content["kind"], metadata["namespace"], metadata["name"]}
@@ -94,32 +88,31 @@ func shared(objects []Rendered) []error {
 			continue
 		}
 		reported[o.At] = true
-		cause := ErrSharedName
+		cause := "the same object is rendered for several Instances"
 		hint := "make the name depend on the device: {{ INSTANCE_NAME }}-something; or move the template to configurationBrokerResources"
 		if o.Origin.Level != other.Origin.Level || o.Origin.Index != other.Origin.Index {
-			cause = fmt.Errorf("the same object is rendered by %s", other.From)
+			cause = "the same object is rendered by " + other.From
 			hint = "use a different suffix in each template"
 		}
-		template := o.Origin.Template()
-		problems = append(problems, Mistake{At: o.At, Template: template.String(), Diagnostic: templating.Diagnostic{
-			Origin: template, Field: pathOf("metadata", "name"), Cause: cause, Hint: hint,
+		mistakes = append(mistakes, finding.Finding{Position: o.At, Mistake: finding.Mistake{
+			Path: pathOf("metadata", "name").Below(o.Origin.Template().String()), Cause: cause, Hint: hint,
 		}})
 	}
-	return problems
+	return mistakes
 }
 
 // Render returns Objects as YAML documents, each preceded by a comment with its
 // template. The same input gives the same bytes.
-func (in *Input) Render() ([]byte, []error) {
-	objects, problems := in.Objects()
+func (in *Input) Render() ([]byte, []finding.Finding) {
+	objects, mistakes := in.Objects()
 	var out bytes.Buffer
 	for _, o := range objects {
 		data, err := yaml.Marshal(o.Content)
 		if err != nil {
-			problems = append(problems, err)
+			mistakes = append(mistakes, whole(err.Error())...)
 			continue
 		}
 		fmt.Fprintf(&out, "---\n# %s, %s\n%s", o.For, o.From, data)
 	}
-	return out.Bytes(), problems
+	return out.Bytes(), mistakes
 }

@@ -59,12 +59,16 @@ func Run(fsys fs.FS, dir string) (Result, error) {
 		return r, err
 	}
 	r.Documents = append(documents, instances...)
-	in, problems := Load(r.Documents, Options{})
+	in, mistakes := Load(r.Documents, Options{})
 	if in != nil {
-		r.Got, problems = in.Render()
+		r.Got, mistakes = in.Render()
 	}
-	for _, problem := range problems {
-		r.Got = fmt.Appendf(r.Got, "# error: %v\n", problem)
+	for _, mistake := range mistakes {
+		message := mistake.Error()
+		if mistake.For != "" {
+			message = mistake.For + ": " + message
+		}
+		r.Got = fmt.Appendf(r.Got, "# error: %s\n", message)
 	}
 	return r, nil
 }

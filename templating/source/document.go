@@ -11,17 +11,9 @@ import (
 	"sigs.k8s.io/yaml"
 	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
 
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
-
-// Position is a place in a file. Line and Column count from 1.
-type Position struct {
-	File         string
-	Line, Column int
-}
-
-// String returns FILE:LINE:COLUMN, which editors and terminals recognize.
-func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
 // ErrNotObject reports a document that is not an object, such as a list.
 var ErrNotObject = errors.New("this is not an object")
@@ -165,11 +157,11 @@ func (d *Document) Object() map[string]any { return d.object }
 
 // Locate returns the position of a diagnostic. Prefix leads from the root of the
 // document to the template that the diagnostic is about.
-func (d *Document) Locate(prefix templating.Path, diagnostic templating.Diagnostic) Position {
+func (d *Document) Locate(prefix templating.Path, diagnostic templating.Diagnostic) finding.Position {
 	path := append(slices.Clip(prefix), diagnostic.Field...)
 	key, value := d.find(path)
 	if value == nil {
-		return Position{File: d.file, Line: d.before + 1, Column: 1}
+		return finding.Position{File: d.file, Line: d.before + 1, Column: 1}
 	}
 	if key != nil && diagnostic.Text == key.Value && (diagnostic.Text != value.Value || diagnostic.Text == "") {
 		value = key
@@ -210,8 +202,8 @@ func child(of *yamlv3.Node, step templating.Step) (key, value *yamlv3.Node) {
 }
 
 // inside returns the position of a place inside the text of a scalar.
-func (d *Document) inside(n *yamlv3.Node, pos templating.Pos) Position {
-	start := Position{File: d.file, Line: d.before + n.Line, Column: n.Column}
+func (d *Document) inside(n *yamlv3.Node, pos templating.Pos) finding.Position {
+	start := finding.Position{File: d.file, Line: d.before + n.Line, Column: n.Column}
 	if pos.IsZero() || n.Kind != yamlv3.ScalarNode {
 		return start
 	}

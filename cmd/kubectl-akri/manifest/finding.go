@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"akri.sh/akri/internal/finding"
-	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
 )
 
@@ -20,7 +19,7 @@ import (
 func write(out io.Writer, f finding.Finding, all Files) {
 	place := ""
 	if f.File != "" {
-		place = source.Position(f.Position).String() + ": "
+		place = f.Position.String() + ": "
 	}
 	fmt.Fprintf(out, "%s%s: %s\n", place, f.Level, f.Cause)
 	number := fmt.Sprint(f.Line)
@@ -68,29 +67,6 @@ func excerpt(line string, column int) (shown, space string) {
 		before.WriteRune(r)
 	}
 	return shown, before.String()
-}
-
-// fromError returns the finding for an error of package cases.
-func fromError(err error) finding.Finding {
-	problem, ok := errors.AsType[cases.Mistake](err)
-	if !ok {
-		return finding.Finding{Mistake: finding.Mistake{Cause: err.Error()}}
-	}
-	diagnostic := problem.Diagnostic
-	return finding.Finding{
-		Position: finding.Position(problem.At),
-		For:      problem.For,
-		Mistake:  finding.Mistake{Path: diagnostic.Field.Below(problem.Template), Cause: diagnostic.Cause.Error(), Hint: diagnostic.Hint},
-	}
-}
-
-// FromErrors returns the findings for errors of package cases.
-func FromErrors(errs []error) []finding.Finding {
-	findings := make([]finding.Finding, len(errs))
-	for i, err := range errs {
-		findings[i] = fromError(err)
-	}
-	return findings
 }
 
 // fromBroken returns the finding for a file that cannot be parsed.

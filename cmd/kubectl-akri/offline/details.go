@@ -26,12 +26,12 @@ func checkDetails(c *source.Document, validators map[string]func(string) error) 
 	found := finding.Finding{Mistake: finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}}
 	var pos templating.Pos
 	if fault, ok := errors.AsType[*details.Fault](err); ok {
-		found.Cause, found.Hint = fault.Cause, fault.Remedy
+		found.Cause, found.Hint = fault.Cause, fault.Hint
 		if fault.Path != "" {
 			found.Path += ": " + fault.Path
 		}
 		pos.Line, pos.Column = fault.Position(text)
 	}
-	found.Position = finding.Position(c.Locate(pathOf("spec", "discoveryHandler", "discoveryDetails"), templating.Diagnostic{Pos: pos}))
+	found.Position = c.Locate(pathOf("spec", "discoveryHandler", "discoveryDetails"), templating.Diagnostic{Pos: pos})
 	return []finding.Finding{found}
 }

@@ -156,7 +156,7 @@ func checkSchema(d *source.Document) (findings []finding.Finding, isAkri bool) {
 
 // locateIn returns the function that finds the positions of fields of a document.
 func locateIn(d *source.Document) schema.Locate {
-	return func(at templating.Diagnostic) source.Position { return d.Locate(nil, at) }
+	return func(at templating.Diagnostic) finding.Position { return d.Locate(nil, at) }
 }
 
 // merge adds the findings of loading to those of the schema. If both have one for
@@ -192,7 +192,7 @@ func within(place, outer string) bool {
 // checkRendered renders the templates. Sample devices may lack properties that real
 // ones have, so an error that occurs with them is only a warning.
 func checkRendered(in *cases.Input) []finding.Finding {
-	objects, problems := in.Objects()
+	objects, mistakes := in.Objects()
 	var findings []finding.Finding
 	for _, o := range objects {
 		for _, f := range checkBuiltIn(o) {
@@ -201,7 +201,7 @@ func checkRendered(in *cases.Input) []finding.Finding {
 			}
 		}
 	}
-	for _, f := range manifest.FromErrors(problems) {
+	for _, f := range mistakes {
 		if in.Sampled {
 			f.Level = finding.Warning
 			if f.For != "" {
@@ -266,7 +266,7 @@ func checkConfined(c *source.Document) []finding.Finding {
 }
 
 func refused(c *source.Document, path templating.Path, err error) finding.Finding {
-	f := finding.Finding{Position: finding.Position(c.Locate(path, templating.Diagnostic{}))}
+	f := finding.Finding{Position: c.Locate(path, templating.Diagnostic{})}
 	f.Path, f.Cause = path[1:].String(), err.Error()
 	if r, ok := errors.AsType[*problem.Error](err); ok {
 		f.Cause, f.Hint = r.Cause, r.Hint

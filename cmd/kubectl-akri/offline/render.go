@@ -60,9 +60,9 @@ func (o *renderOptions) run(command *cobra.Command, streams cli.Streams) error {
 	inputs, findings := inspect(all, properties)
 	var out []byte
 	for _, in := range inputs {
-		rendered, problems := in.Render()
+		rendered, mistakes := in.Render()
 		out = append(out, rendered...)
-		findings = append(findings, manifest.FromErrors(problems)...)
+		findings = append(findings, mistakes...)
 	}
 	if count := manifest.Show(streams.Err, manifest.Sort(findings, all), all); count > 0 {
 		return errFound(count, "; nothing was printed")
@@ -118,8 +118,8 @@ func load(all manifest.Files, properties map[string]string) ([]*cases.Input, []f
 				documents = append(documents, i)
 			}
 		}
-		in, problems := cases.Load(documents, cases.Options{Properties: properties})
-		findings = append(findings, manifest.FromErrors(problems)...)
+		in, mistakes := cases.Load(documents, cases.Options{Properties: properties})
+		findings = append(findings, mistakes...)
 		if in != nil {
 			inputs = append(inputs, in)
 		}
@@ -138,7 +138,7 @@ func sameNamespace(a, b *source.Document) bool {
 // not among those given.
 func unknownConfiguration(instance *source.Document, name string, known []string) finding.Finding {
 	return finding.Finding{
-		Position: finding.Position(instance.Locate(pathOf("spec", "configurationName"), templating.Diagnostic{})),
+		Position: instance.Locate(pathOf("spec", "configurationName"), templating.Diagnostic{}),
 		Mistake: finding.Mistake{
 			Path:  "spec.configurationName",
 			Cause: fmt.Sprintf("the Instance belongs to Configuration %q, which was not given", name),

@@ -23,12 +23,11 @@ import (
 
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
-	"akri.sh/akri/templating/source"
 )
 
 // Locate returns the position of a field, or of a key if it is the text of the
 // diagnostic.
-type Locate func(templating.Diagnostic) source.Position
+type Locate func(templating.Diagnostic) finding.Position
 
 // Check returns the mistakes in an object as decoded from YAML or JSON, in the order of
 // their paths. isAkri reports whether the kind is one of Akri's; objects of other kinds
@@ -74,7 +73,7 @@ func (c *checker) reportKey(at templating.Path, hint, cause string) {
 func (c *checker) add(at templating.Diagnostic, hint, cause string) {
 	found := finding.Finding{Mistake: finding.Mistake{Path: at.Field.String(), Cause: cause, Hint: hint}}
 	if c.locate != nil {
-		found.Position = finding.Position(c.locate(at))
+		found.Position = c.locate(at)
 	}
 	c.findings = append(c.findings, found)
 }

@@ -19,16 +19,16 @@ func Parse(discoveryDetails string) ([]string, error) {
 		return nil, err
 	}
 	if fields.Descriptions == nil {
-		return nil, details.Faultf("descriptions", "missing").Hint(`write a list of strings, such as "descriptions: [foo0, foo1]"`)
+		return nil, details.Faultf("descriptions", "missing").Hintf(`write a list of strings, such as "descriptions: [foo0, foo1]"`)
 	}
 	seen := map[string]bool{}
 	for i, description := range *fields.Descriptions {
 		path := fmt.Sprintf("descriptions[%d]", i)
 		switch {
 		case description == "":
-			return nil, details.Faultf(path, "empty").Hint("it is the device's id: write a text")
+			return nil, details.Faultf(path, "empty").Hintf("it is the device's id: write a text")
 		case seen[description]:
-			return nil, details.Faultf(path, "repeats %q", text.Truncate(description, maxQuoted)).Hint("use a different one for each device")
+			return nil, details.Faultf(path, "repeats %q", text.Truncate(description, maxQuoted)).Hintf("use a different one for each device")
 		}
 		seen[description] = true
 	}

@@ -71,9 +71,9 @@ func Validate(text string) error {
 func (d Details) check() error {
 	switch {
 	case len(d.Services) == 0:
-		return details.Faultf("services", "missing").Hint(`list types of services, such as ["_http._tcp"], or ["*"] for all`)
+		return details.Faultf("services", "missing").Hintf(`list types of services, such as ["_http._tcp"], or ["*"] for all`)
 	case len(d.Services) > maxServices:
-		return details.Faultf("services", "more than %d", maxServices).Hint("use several Configurations")
+		return details.Faultf("services", "more than %d", maxServices).Hintf("use several Configurations")
 	}
 	for i, service := range d.Services {
 		if service == AllServices || serviceType.MatchString(service) {
@@ -81,12 +81,12 @@ func (d Details) check() error {
 		}
 		fault := details.Faultf(fmt.Sprintf("services[%d]", i), "%q is not a type of services", service)
 		if found := withMore.FindString(service); found != "" {
-			return fault.Hint("write %s; the domain has a key of its own", found)
+			return fault.Hintf("write %s; the domain has a key of its own", found)
 		}
-		return fault.Hint("write it like _http._tcp, or like _printer._sub._http._tcp for a sub-type")
+		return fault.Hintf("write it like _http._tcp, or like _printer._sub._http._tcp for a sub-type")
 	}
 	if len(d.Domain) > maxDomainBytes || !domain.MatchString(d.Domain) {
-		return details.Faultf("domain", "%q is not a domain", d.Domain).Hint("leave it out, or write local")
+		return details.Faultf("domain", "%q is not a domain", d.Domain).Hintf("leave it out, or write local")
 	}
 	for path, filter := range map[string]*details.Filter{"instances": d.Instances, "hosts": d.Hosts} {
 		if err := filter.Check(path); err != nil {
@@ -108,7 +108,7 @@ func checkPatterns(path string, patterns []string) error {
 	for i, pattern := range patterns {
 		if pattern == "" || len(pattern) > maxPatternBytes {
 			return details.Faultf(fmt.Sprintf("%s[%d]", path, i), "a pattern has %d bytes", len(pattern)).
-				Hint("write 1 to %d; * matches anything", maxPatternBytes)
+				Hintf("write 1 to %d; * matches anything", maxPatternBytes)
 		}
 	}
 	return nil
@@ -121,13 +121,13 @@ func (d Details) checkTXT() error {
 		path := "txt." + key
 		switch {
 		case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' || r == '=' }):
-			return details.Faultf(path, "not a key of a TXT record").Hint("use printable ASCII characters other than =")
+			return details.Faultf(path, "not a key of a TXT record").Hintf("use printable ASCII characters other than =")
 		case len(pattern) > maxPatternBytes:
-			return details.Faultf(path, "a pattern has %d bytes", len(pattern)).Hint("write at most %d", maxPatternBytes)
+			return details.Faultf(path, "a pattern has %d bytes", len(pattern)).Hintf("write at most %d", maxPatternBytes)
 		}
 		form := strings.ToLower(key)
 		if former, repeated := seen[form]; repeated {
-			return details.Faultf(path, "the same key as %s, as case does not matter", former).Hint("remove one of them")
+			return details.Faultf(path, "the same key as %s, as case does not matter", former).Hintf("remove one of them")
 		}
 		seen[form] = key
 	}

@@ -64,22 +64,22 @@ var clientIDPrefix = regexp.MustCompile(`^[0-9A-Za-z_-]{1,32}$`)
 
 func (b *Broker) check() error {
 	if b.URL == "" {
-		return details.Faultf("broker.url", "missing").Hint("write the broker's address, such as tcp://broker.plant:1883")
+		return details.Faultf("broker.url", "missing").Hintf("write the broker's address, such as tcp://broker.plant:1883")
 	}
 	parsed, err := url.Parse(b.URL)
 	if err != nil || parsed.Hostname() == "" {
 		// The URL may contain a password, so it is not quoted.
-		return details.Faultf("broker.url", "not a valid URL").Hint("write SCHEME://HOST:PORT, such as tcp://broker.plant:1883")
+		return details.Faultf("broker.url", "not a valid URL").Hintf("write SCHEME://HOST:PORT, such as tcp://broker.plant:1883")
 	}
 	scheme, known := schemes[parsed.Scheme]
 	switch {
 	case parsed.User != nil:
 		return details.Faultf("broker.url", "contains a user name").
-			Hint("use discoveryProperties username and password, which may refer to a Secret")
+			Hintf("use discoveryProperties username and password, which may refer to a Secret")
 	case !known:
-		return details.Faultf("broker.url", "unknown scheme %q", parsed.Scheme).Hint("write tcp (or mqtt), or tls (or ssl, mqtts)")
+		return details.Faultf("broker.url", "unknown scheme %q", parsed.Scheme).Hintf("write tcp (or mqtt), or tls (or ssl, mqtts)")
 	case strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" || parsed.Fragment != "":
-		return details.Faultf("broker.url", "has a path or a query").Hint("write only SCHEME://HOST:PORT")
+		return details.Faultf("broker.url", "has a path or a query").Hintf("write only SCHEME://HOST:PORT")
 	}
 	port := parsed.Port()
 	if port == "" {
@@ -94,16 +94,16 @@ func (b *Broker) checkRest() error {
 		b.ClientIDPrefix = DefaultClientIDPrefix
 	}
 	if !clientIDPrefix.MatchString(b.ClientIDPrefix) {
-		return details.Faultf("broker.clientIdPrefix", "not a valid prefix").Hint("use up to 32 letters, digits, - and _")
+		return details.Faultf("broker.clientIdPrefix", "not a valid prefix").Hintf("use up to 32 letters, digits, - and _")
 	}
 	fields := [][2]string{
 		{"caProperty", b.CAProperty}, {"certProperty", b.CertProperty}, {"keyProperty", b.KeyProperty}, {"serverName", b.ServerName},
 	}
 	if i := slices.IndexFunc(fields, func(field [2]string) bool { return field[1] != "" }); i >= 0 && !b.TLS() {
-		return details.Faultf("broker."+fields[i][0], "the connection is not encrypted").Hint("write tls:// in broker.url, or remove this")
+		return details.Faultf("broker."+fields[i][0], "the connection is not encrypted").Hintf("write tls:// in broker.url, or remove this")
 	}
 	if (b.CertProperty == "") != (b.KeyProperty == "") {
-		return details.Faultf("broker", "only one of certProperty and keyProperty is set").Hint("set both or none")
+		return details.Faultf("broker", "only one of certProperty and keyProperty is set").Hintf("set both or none")
 	}
 	return nil
 }

@@ -90,22 +90,22 @@ func (d *Details) checkConvention() error {
 		if d.Convention != "" {
 			cause = "there is no convention \"" + text.Truncate(string(d.Convention), maxQuoted) + "\""
 		}
-		return details.Faultf("convention", "%s", cause).Hint("write one of %s", strings.Join(names, ", "))
+		return details.Faultf("convention", "%s", cause).Hintf("write one of %s", strings.Join(names, ", "))
 	}
 	switch {
 	case d.Prefix == "":
 		d.Prefix = prefix
 	case d.Convention == Topics:
-		return details.Faultf("prefix", "the convention topics has no prefix").Hint("write it in topics.announce")
+		return details.Faultf("prefix", "the convention topics has no prefix").Hintf("write it in topics.announce")
 	case d.Convention == Sparkplug:
-		return details.Faultf("prefix", "topics of Sparkplug always begin with spBv1.0").Hint("remove it")
+		return details.Faultf("prefix", "topics of Sparkplug always begin with spBv1.0").Hintf("remove it")
 	default:
 		if err := checkTopicName(d.Prefix); err != "" {
-			return details.Faultf("prefix", "%s", err).Hint("write the first levels of the topics, such as %s", prefix)
+			return details.Faultf("prefix", "%s", err).Hintf("write the first levels of the topics, such as %s", prefix)
 		}
 	}
 	if d.Rebirth && d.Convention != Sparkplug {
-		return details.Faultf("rebirth", "only Sparkplug has rebirths").Hint("remove it, or write convention: sparkplug")
+		return details.Faultf("rebirth", "only Sparkplug has rebirths").Hintf("remove it, or write convention: sparkplug")
 	}
 	return nil
 }
@@ -113,9 +113,9 @@ func (d *Details) checkConvention() error {
 func (d *Details) checkTopics() error {
 	switch {
 	case d.Convention == Topics && d.Topics == nil:
-		return details.Faultf("topics", "missing, but convention is topics").Hint("write announce and id")
+		return details.Faultf("topics", "missing, but convention is topics").Hintf("write announce and id")
 	case d.Convention != Topics && d.Topics != nil:
-		return details.Faultf("topics", "only the convention topics has it").Hint("remove it, or write convention: topics")
+		return details.Faultf("topics", "only the convention topics has it").Hintf("remove it, or write convention: topics")
 	case d.Topics != nil:
 		_, err := d.Topics.Compile()
 		return err

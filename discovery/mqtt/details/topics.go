@@ -67,7 +67,7 @@ func (f *FreeTopics) Compile() (*Layout, error) {
 	}
 	layout := &Layout{Announce: strings.Split(f.Announce, "/")}
 	if f.ID == "" {
-		return nil, details.Faultf("topics.id", "missing").Hint("write what identifies a device, such as \"$1\" or payload.serial")
+		return nil, details.Faultf("topics.id", "missing").Hintf("write what identifies a device, such as \"$1\" or payload.serial")
 	}
 	if layout.ID, err = parseExpression("topics.id", f.ID, levels); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (f *FreeTopics) Compile() (*Layout, error) {
 // checkAnnounce returns the number of levels that differ between devices.
 func (f *FreeTopics) checkAnnounce() (levels int, err error) {
 	if f.Announce == "" {
-		return 0, details.Faultf("topics.announce", "missing").Hint("write the topic of announcements, such as plant/+/+/info")
+		return 0, details.Faultf("topics.announce", "missing").Hintf("write the topic of announcements, such as plant/+/+/info")
 	}
 	others := 0
 	for level := range strings.SplitSeq(f.Announce, "/") {
@@ -93,30 +93,30 @@ func (f *FreeTopics) checkAnnounce() (levels int, err error) {
 			levels++
 		case strings.ContainsAny(level, "+#\x00") || !utf8.ValidString(level):
 			return 0, details.Faultf("topics.announce", "the level %q is not valid", level).
-				Hint("write + for a whole level; # is not supported")
+				Hintf("write + for a whole level; # is not supported")
 		case level != "":
 			others++
 		}
 	}
 	if levels == 0 || others == 0 || len(f.Announce) > maxTopicBytes {
 		return 0, details.Faultf("topics.announce", "has no level +, or no other level").
-			Hint("write + for the levels that differ, as in plant/+/info")
+			Hintf("write + for the levels that differ, as in plant/+/info")
 	}
 	return levels, nil
 }
 
 func (f *FreeTopics) compileProperties(levels int) (map[string]Expression, error) {
 	if len(f.Properties) > maxProperties {
-		return nil, details.Faultf("topics.properties", "%d are too many", len(f.Properties)).Hint("use at most %d", maxProperties)
+		return nil, details.Faultf("topics.properties", "%d are too many", len(f.Properties)).Hintf("use at most %d", maxProperties)
 	}
 	values := map[string]Expression{}
 	for _, name := range slices.Sorted(maps.Keys(f.Properties)) {
 		path := "topics.properties." + name
 		switch {
 		case !variableName.MatchString(name):
-			return nil, details.Faultf(path, "not a valid name of an environment variable").Hint("use letters, digits and _")
+			return nil, details.Faultf(path, "not a valid name of an environment variable").Hintf("use letters, digits and _")
 		case slices.Contains(reserved, name):
-			return nil, details.Faultf(path, "the handler sets this property").Hint("use another name")
+			return nil, details.Faultf(path, "the handler sets this property").Hintf("use another name")
 		}
 		value, err := parseExpression(path, f.Properties[name], levels)
 		if err != nil {
@@ -129,13 +129,13 @@ func (f *FreeTopics) compileProperties(levels int) (map[string]Expression, error
 
 func (o *Online) compile(levels int, layout *Layout) error {
 	if o.Topic == "" {
-		return details.Faultf("topics.online.topic", "missing").Hint("write the topic of the state, such as plant/$1/status")
+		return details.Faultf("topics.online.topic", "missing").Hintf("write the topic of the state, such as plant/$1/status")
 	}
 	if cause := checkTopicName(o.Topic); cause != "" {
-		return details.Faultf("topics.online.topic", "%s", cause).Hint("write $1 for the text of the first + in announce")
+		return details.Faultf("topics.online.topic", "%s", cause).Hintf("write $1 for the text of the first + in announce")
 	}
 	if len(o.Is) == 0 {
-		return details.Faultf("topics.online.is", "missing").Hint("list the payloads that mean online, such as [online]")
+		return details.Faultf("topics.online.is", "missing").Hintf("list the payloads that mean online, such as [online]")
 	}
 	var err error
 	if layout.Online, err = parseTemplate("topics.online.topic", o.Topic, levels); err != nil {
@@ -149,7 +149,8 @@ func (o *Online) compile(levels int, layout *Layout) error {
 		return err
 	}
 	if _, ok := layout.State.Path(); !ok {
-		return details.Faultf("topics.online.value", "%q is not a part of the payload", o.Value).Hint("write payload.PATH, such as payload.state")
+		return details.Faultf("topics.online.value", "%q is not a part of the payload", o.Value).
+			Hintf("write payload.PATH, such as payload.state")
 	}
 	layout.Is = o.Is
 	return nil
@@ -191,7 +192,7 @@ func parseExpression(path, text string, levels int) (Expression, error) {
 	elements := strings.Split(text, ".")[1:]
 	if slices.Contains(elements, "") || len(elements) > maxPathElements {
 		return Expression{}, details.Faultf(path, "%q is not a valid path", text).
-			Hint("separate keys and indexes by single periods, as in payload.device.0.model")
+			Hintf("separate keys and indexes by single periods, as in payload.device.0.model")
 	}
 	return Expression{path: append([]string{}, elements...)}, nil
 }
@@ -212,7 +213,7 @@ func parseTemplate(path, text string, levels int) (Expression, error) {
 		level, err := strconv.Atoi(after[:digits])
 		if err != nil || level < 1 || level > levels {
 			return Expression{}, details.Faultf(path, "$%s is not a level of topics.announce", after[:digits]).
-				Hint("write $1 to $%d, for the texts of +", levels)
+				Hintf("write $1 to $%d, for the texts of +", levels)
 		}
 		parsed.parts = append(parsed.parts, topicPart{text: before, level: level})
 		rest = after[digits:]

@@ -40,7 +40,7 @@ func (d *Details) parseAddresses() error {
 		prefix, err := parsePrefix(item)
 		if err != nil {
 			return details.Faultf(path, "%q is not an IP address or range", item).
-				Hint("write an address such as 10.0.0.5, or a range such as 10.0.0.0/28")
+				Hintf("write an address such as 10.0.0.5, or a range such as 10.0.0.0/28")
 		}
 		for _, address := range []netip.Addr{prefix.Addr(), last(prefix)} {
 			if err := CheckAddress(address); err != nil {
@@ -55,7 +55,7 @@ func (d *Details) parseAddresses() error {
 		}
 		if total > MaxAddresses {
 			return details.Faultf(path, "more than %d addresses in total", MaxAddresses).
-				Hint("use smaller ranges, or several Configurations")
+				Hintf("use smaller ranges, or several Configurations")
 		}
 		d.prefixes = append(d.prefixes, prefix)
 	}

@@ -127,7 +127,7 @@ func checkWord(path, word string, words []string) error {
 	}
 	fault := details.Faultf(path, "want %s, not %q", strings.Join(words, " or "), word)
 	if near := text.Nearest(word, words); near != "" {
-		fault = fault.Hint("did you mean %s?", near)
+		fault = fault.Hintf("did you mean %s?", near)
 	}
 	return fault
 }
@@ -142,7 +142,7 @@ func (d *Details) checkInterfaces() error {
 	for i, name := range d.Interfaces {
 		if name == "" || len(name) > maxInterfaceNameBytes || strings.ContainsAny(name, "/ \t\n") {
 			return details.Faultf(fmt.Sprintf("interfaces[%d]", i), "%q is not the name of a network interface", name).
-				Hint("write a name that ip link shows, such as eth1")
+				Hintf("write a name that ip link shows, such as eth1")
 		}
 	}
 	return nil

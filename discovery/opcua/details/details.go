@@ -102,7 +102,7 @@ func (d *Details) checkMethod() error {
 	const path = "opcuaDiscoveryMethod"
 	m := d.Method
 	if m == nil || *m == (Method{}) {
-		return details.Faultf(path, "no method").Hint("set standard, network, mdns or scan, such as \"%s: {standard: {}}\"", path)
+		return details.Faultf(path, "no method").Hintf("set standard, network, mdns or scan, such as \"%s: {standard: {}}\"", path)
 	}
 	if m.Standard != nil && m.Standard.DiscoveryURLs == nil {
 		m.Standard.DiscoveryURLs = []string{DefaultURL}
@@ -126,14 +126,14 @@ func (u *URLs) check(path string) error {
 	case u == nil:
 		return nil
 	case len(u.DiscoveryURLs) == 0:
-		return details.Faultf(path, "empty").Hint("leave it out for %s", DefaultURL)
+		return details.Faultf(path, "empty").Hintf("leave it out for %s", DefaultURL)
 	case len(u.DiscoveryURLs) > maxURLs:
-		return details.Faultf(path, "%d URLs, more than %d", len(u.DiscoveryURLs), maxURLs).Hint("use several Configurations, or scan")
+		return details.Faultf(path, "%d URLs, more than %d", len(u.DiscoveryURLs), maxURLs).Hintf("use several Configurations, or scan")
 	}
 	for i, text := range u.DiscoveryURLs {
 		place := fmt.Sprintf("%s[%d]", path, i)
 		if _, err := ParseURL(text); err != nil {
-			return details.Faultf(place, "%q: %v", text, err).Hint("write a URL such as opc.tcp://10.1.2.3:4840/")
+			return details.Faultf(place, "%q: %v", text, err).Hintf("write a URL such as opc.tcp://10.1.2.3:4840/")
 		}
 		if slices.Contains(u.DiscoveryURLs[:i], text) {
 			return details.Faultf(place, "repeats %q", text)
@@ -151,16 +151,16 @@ func (d *Details) checkFilters() error {
 		return err
 	}
 	if len(d.ApplicationTypes) == 0 {
-		return details.Faultf("applicationTypes", "empty").Hint("leave it out for Server and ClientAndServer")
+		return details.Faultf("applicationTypes", "empty").Hintf("leave it out for Server and ClientAndServer")
 	}
 	for i, name := range d.ApplicationTypes {
 		if !slices.Contains(types, name) {
 			return details.Faultf(fmt.Sprintf("applicationTypes[%d]", i), "unknown type %q", name).
-				Hint("the types are %s", strings.Join(types, ", "))
+				Hintf("the types are %s", strings.Join(types, ", "))
 		}
 	}
 	if d.ID != IDByURL && d.ID != IDByApplicationURI {
-		return details.Faultf("id", "unknown value %q", d.ID).Hint("write %s or %s", IDByURL, IDByApplicationURI)
+		return details.Faultf("id", "unknown value %q", d.ID).Hintf("write %s or %s", IDByURL, IDByApplicationURI)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (d *Details) checkTiming() error {
 // checkRange returns a fault if a number is out of range.
 func checkRange(path string, value, lowest, highest int) error {
 	if value < lowest || value > highest {
-		return details.Faultf(path, "%d is out of range", value).Hint("write a number from %d to %d", lowest, highest)
+		return details.Faultf(path, "%d is out of range", value).Hintf("write a number from %d to %d", lowest, highest)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (d *Details) checkHosts() error {
 		name := strings.ToLower(text)
 		if !validHost(strings.TrimPrefix(name, "*.")) {
 			return details.Faultf(fmt.Sprintf("%s[%d]", path, i), "%q is not a host", text).
-				Hint("write an IP address, a CIDR, a name, or a name such as *.plant.example")
+				Hintf("write an IP address, a CIDR, a name, or a name such as *.plant.example")
 		}
 		d.Hosts.names = append(d.Hosts.names, strings.TrimSuffix(name, "."))
 	}

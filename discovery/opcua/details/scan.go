@@ -42,21 +42,21 @@ func (s *Scan) check(path string) error {
 	}
 	s.setDefaults()
 	if len(s.CIDRs) == 0 {
-		return details.Faultf(path+".cidrs", "missing").Hint("write a list of networks, such as [10.1.2.0/24]")
+		return details.Faultf(path+".cidrs", "missing").Hintf("write a list of networks, such as [10.1.2.0/24]")
 	}
 	for i, text := range s.CIDRs {
 		place := fmt.Sprintf("%s.cidrs[%d]", path, i)
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
-			return details.Faultf(place, "%q is not a network", text).Hint("write one such as 10.1.2.0/24")
+			return details.Faultf(place, "%q is not a network", text).Hintf("write one such as 10.1.2.0/24")
 		}
 		if network != network.Masked() {
-			return details.Faultf(place, "%q has bits of a host", text).Hint("did you mean %s?", network.Masked())
+			return details.Faultf(place, "%q has bits of a host", text).Hintf("did you mean %s?", network.Masked())
 		}
 		s.Networks = append(s.Networks, network)
 	}
 	if len(s.Ports) == 0 {
-		return details.Faultf(path+".ports", "empty").Hint("leave it out for %d", defaultPort)
+		return details.Faultf(path+".ports", "empty").Hintf("leave it out for %d", defaultPort)
 	}
 	for i, port := range s.Ports {
 		if err := checkRange(fmt.Sprintf("%s.ports[%d]", path, i), port, 1, 65535); err != nil {
@@ -74,11 +74,11 @@ func (s *Scan) check(path string) error {
 	}
 	if s.size() > maxScanTargets {
 		return details.Faultf(path, "more than %d addresses with their ports", maxScanTargets).
-			Hint("use smaller networks, fewer ports, or several Configurations")
+			Hintf("use smaller networks, fewer ports, or several Configurations")
 	}
 	if need := (s.size() + maxScanSeconds - 1) / maxScanSeconds; s.ConnectionsPerSecond < need {
 		return details.Faultf(path+".connectionsPerSecond", "%d is too few: a scan of %d addresses with their ports would take more than %d s",
-			s.ConnectionsPerSecond, s.size(), maxScanSeconds).Hint("write %d or more, or use smaller networks", need)
+			s.ConnectionsPerSecond, s.size(), maxScanSeconds).Hintf("write %d or more, or use smaller networks", need)
 	}
 	return nil
 }

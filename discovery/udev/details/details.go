@@ -62,10 +62,10 @@ func Parse(discoveryDetails string) (*Details, error) {
 	switch {
 	case fields.UdevRules == nil:
 		return nil, details.Faultf("udevRules", "missing").
-			Hint(`write a list of rules, such as 'SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"'`)
+			Hintf(`write a list of rules, such as 'SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"'`)
 	case len(*fields.UdevRules) > maxRules:
 		return nil, details.Faultf("udevRules", "%d rules, more than %d", len(*fields.UdevRules), maxRules).
-			Hint(`join values by "|", or use several Configurations`)
+			Hintf(`join values by "|", or use several Configurations`)
 	case !slices.Contains(permissions, fields.Permissions):
 		return nil, details.Faultf("permissions", "want one of %s, not %q", strings.Join(permissions, ", "), fields.Permissions)
 	case len(fields.Properties) > maxProperties:
@@ -102,10 +102,10 @@ func (d *Details) setProperties(texts map[string]string) error {
 		switch {
 		case !propertyName.MatchString(name):
 			return details.Faultf(path, "not a name for an environment variable").
-				Hint("use letters, digits and underscores, such as SERIAL")
+				Hintf("use letters, digits and underscores, such as SERIAL")
 		case strings.HasPrefix(name, reservedPrefix):
 			return details.Faultf(path, "names with %s are the handler's own", reservedPrefix).
-				Hint("use another name, such as %s", strings.TrimPrefix(name, reservedPrefix))
+				Hintf("use another name, such as %s", strings.TrimPrefix(name, reservedPrefix))
 		}
 		reference, fault := parseReference(strings.TrimSpace(texts[name]))
 		if fault != nil {
@@ -128,7 +128,7 @@ func (d *Details) setID(text string) error {
 	}
 	switch {
 	case len(d.ID) == 0:
-		return details.Faultf("id", "empty").Hint("write DEVPATH, or what survives another port, such as ENV{ID_SERIAL}")
+		return details.Faultf("id", "empty").Hintf("write DEVPATH, or what survives another port, such as ENV{ID_SERIAL}")
 	case len(d.ID) == 1 && d.ID[0].Field == DevPath:
 		d.ID = nil
 	}

@@ -33,7 +33,7 @@ type ruleParser struct {
 // expressions may have as many instructions as left.
 func parseRule(rule string, left int) (Rule, *details.Fault) {
 	if len(rule) > maxRuleBytes {
-		return nil, details.Faultf("", "%d bytes, more than %d", len(rule), maxRuleBytes).Hint("use several rules")
+		return nil, details.Faultf("", "%d bytes, more than %d", len(rule), maxRuleBytes).Hintf("use several rules")
 	}
 	if !utf8.ValidString(rule) {
 		return nil, details.Faultf("", "not valid UTF-8")
@@ -54,11 +54,11 @@ func parseRule(rule string, left int) (Rule, *details.Fault) {
 			break
 		}
 		if !p.skip(",") {
-			return nil, p.fault("want a comma or the end of the rule, not %s", p.next()).Hint("separate conditions by commas")
+			return nil, p.fault("want a comma or the end of the rule, not %s", p.next()).Hintf("separate conditions by commas")
 		}
 	}
 	if len(parsed) == 0 {
-		return nil, p.fault("the rule is empty").Hint(`for all devices, write KERNEL=="*"`)
+		return nil, p.fault("the rule is empty").Hintf(`for all devices, write KERNEL=="*"`)
 	}
 	return parsed, nil
 }
@@ -82,10 +82,10 @@ func (p *ruleParser) condition() (Condition, *details.Fault) {
 	}
 	pattern, err := newPattern(value, field.regex(not), p.left)
 	if errors.Is(err, errTooLarge) {
-		return Condition{}, at.fault("%v", err).Hint("write fewer repetitions such as {100}, or use globs or several Configurations")
+		return Condition{}, at.fault("%v", err).Hintf("write fewer repetitions such as {100}, or use globs or several Configurations")
 	}
 	if err != nil {
-		return Condition{}, at.fault("%v", err).Hint("%s is compared with shell globs and with regular expressions", field)
+		return Condition{}, at.fault("%v", err).Hintf("%s is compared with shell globs and with regular expressions", field)
 	}
 	p.left -= pattern.size
 	return Condition{Field: field, Key: key, Not: not, Pattern: pattern}, nil
@@ -106,20 +106,20 @@ func (p *ruleParser) field() (Field, string, *details.Fault) {
 	p.rest = p.rest[length:]
 	if !hasKey {
 		if strings.HasPrefix(p.rest, "{") {
-			return "", "", p.fault("%s takes no braces", name).Hint("remove them")
+			return "", "", p.fault("%s takes no braces", name).Hintf("remove them")
 		}
 		return Field(name), "", nil
 	}
 	start := *p
 	if !p.skip("{") {
-		return "", "", p.fault("%s has no name in braces", name).Hint("write %s{name}", name)
+		return "", "", p.fault("%s has no name in braces", name).Hintf("write %s{name}", name)
 	}
 	key, rest, closed := strings.Cut(p.rest, "}")
 	if !closed {
-		return "", "", start.fault("the brace is not closed").Hint("write %s{name}", name)
+		return "", "", start.fault("the brace is not closed").Hintf("write %s{name}", name)
 	}
 	if fault := checkKey(Field(name), key); fault != nil {
-		return "", "", p.fault("%s", fault.Cause).Hint("%s", fault.Remedy)
+		return "", "", p.fault("%s", fault.Cause).Hintf("%s", fault.Hint)
 	}
 	p.rest = rest
 	return Field(name), key, nil
@@ -136,7 +136,7 @@ func (p *ruleParser) unknown(name string) *details.Fault {
 	case name == "":
 		return p.fault("want a field such as KERNEL, not %s", p.next())
 	case slices.Contains(otherKeys, name):
-		return p.fault("%s is not supported: rules only select devices", name).Hint("the fields are %s", strings.Join(names, ", "))
+		return p.fault("%s is not supported: rules only select devices", name).Hintf("the fields are %s", strings.Join(names, ", "))
 	}
 	remedy := "the fields are " + strings.Join(names, ", ")
 	if upper := strings.ToUpper(name); slices.Contains(names, upper) {
@@ -144,7 +144,7 @@ func (p *ruleParser) unknown(name string) *details.Fault {
 	} else if near := text.Nearest(name, names); near != "" {
 		remedy = "did you mean " + near + "?"
 	}
-	return p.fault("unknown field %q", name).Hint("%s", remedy)
+	return p.fault("unknown field %q", name).Hintf("%s", remedy)
 }
 
 func (p *ruleParser) operator() (not bool, fault *details.Fault) {
@@ -153,7 +153,7 @@ func (p *ruleParser) operator() (not bool, fault *details.Fault) {
 	case i < 0:
 		return false, p.fault("want == or !=, not %s", p.next())
 	case i > 1:
-		return false, p.fault("%s assigns: rules only compare", operators[i]).Hint("write == or !=")
+		return false, p.fault("%s assigns: rules only compare", operators[i]).Hintf("write == or !=")
 	}
 	p.rest = p.rest[len(operators[i]):]
 	return operators[i] == "!=", nil
@@ -170,7 +170,7 @@ func (p *ruleParser) value() (string, *details.Fault) {
 	for {
 		i := strings.IndexByte(p.rest, '"')
 		if i < 0 {
-			return "", start.fault("the quote is not closed").Hint(`end the value with "`)
+			return "", start.fault("the quote is not closed").Hintf(`end the value with "`)
 		}
 		before, escaped := strings.CutSuffix(p.rest[:i], `\`)
 		value.WriteString(before)
@@ -187,19 +187,19 @@ func (p *ruleParser) value() (string, *details.Fault) {
 func checkKey(field Field, key string) *details.Fault {
 	switch {
 	case key == "":
-		return details.Faultf("", "the name in braces is empty").Hint("write %s{name}", field)
+		return details.Faultf("", "the name in braces is empty").Hintf("write %s{name}", field)
 	case strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c == 0x7f }):
 		return details.Faultf("", "%q has control characters", key)
 	case field == Env && strings.Contains(key, "="):
-		return details.Faultf("", "%q is not the name of a property", key).Hint("remove the =")
+		return details.Faultf("", "%q is not the name of a property", key).Hintf("remove the =")
 	case field == Env:
 		return nil
 	case strings.HasPrefix(key, "["):
-		return details.Faultf("", "%q names another device", key).Hint("write the name of an attribute of the device or its ancestors")
+		return details.Faultf("", "%q names another device", key).Hintf("write the name of an attribute of the device or its ancestors")
 	case strings.ContainsAny(key, "*"):
-		return details.Faultf("", "%q: wildcards are not supported in names", key).Hint("write the whole name")
+		return details.Faultf("", "%q: wildcards are not supported in names", key).Hintf("write the whole name")
 	case strings.HasPrefix(key, "/") || slices.Contains(strings.Split(key, "/"), ".."):
-		return details.Faultf("", "%q leads out of the device", key).Hint("write a path below the device, such as queue/rotational")
+		return details.Faultf("", "%q leads out of the device", key).Hintf("write a path below the device, such as queue/rotational")
 	}
 	return nil
 }

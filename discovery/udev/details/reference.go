@@ -40,11 +40,11 @@ func parseReference(text string) (Reference, *details.Fault) {
 	field := Field(name)
 	switch hasKey := fields[field]; {
 	case !slices.Contains(referenceFields, field):
-		return Reference{}, details.Faultf("", "%q is not a value of a device", text).Hint("%s", remedy)
+		return Reference{}, details.Faultf("", "%q is not a value of a device", text).Hintf("%s", remedy)
 	case hasKey && (!braced || !closed || strings.Contains(key, "}")):
-		return Reference{}, details.Faultf("", "%q has no name in braces", text).Hint("write %s{name}", field)
+		return Reference{}, details.Faultf("", "%q has no name in braces", text).Hintf("write %s{name}", field)
 	case !hasKey && braced:
-		return Reference{}, details.Faultf("", "%s takes no braces", field).Hint("write %s", field)
+		return Reference{}, details.Faultf("", "%s takes no braces", field).Hintf("write %s", field)
 	case !hasKey:
 		return Reference{Field: field}, nil
 	}

@@ -115,11 +115,11 @@ func (d *Details) checkTargets() error {
 	switch {
 	case len(d.URLs) == 0 && d.Index == nil:
 		return details.Faultf("", "neither urls nor index").
-			Hint("list the URLs of devices in urls, or give the URL of a list in index.url")
+			Hintf("list the URLs of devices in urls, or give the URL of a list in index.url")
 	case len(d.URLs) > 0 && d.Index != nil:
-		return details.Faultf("index", "urls and index exclude each other").Hint("use two Configurations")
+		return details.Faultf("index", "urls and index exclude each other").Hintf("use two Configurations")
 	case len(d.URLs) > maxURLs:
-		return details.Faultf("urls", "%d URLs, more than %d", len(d.URLs), maxURLs).Hint("use several Configurations")
+		return details.Faultf("urls", "%d URLs, more than %d", len(d.URLs), maxURLs).Hintf("use several Configurations")
 	}
 	for i, address := range d.URLs {
 		path := "urls[" + strconv.Itoa(i) + "]"
@@ -127,7 +127,7 @@ func (d *Details) checkTargets() error {
 			return err
 		}
 		if slices.Index(d.URLs, address) != i {
-			return details.Faultf(path, "repeats %s", address).Hint("use a different URL for each device")
+			return details.Faultf(path, "repeats %s", address).Hintf("use a different URL for each device")
 		}
 	}
 	if d.Index == nil {
@@ -145,11 +145,11 @@ func (d *Details) checkExpect() error {
 	}
 	for i, status := range d.Expect.Status {
 		if status < 100 || status > 599 {
-			return details.Faultf("expect.status["+strconv.Itoa(i)+"]", "%d is not a status code", status).Hint("write one from 100 to 599")
+			return details.Faultf("expect.status["+strconv.Itoa(i)+"]", "%d is not a status code", status).Hintf("write one from 100 to 599")
 		}
 	}
 	if d.Expect.Path == "" && len(d.Expect.Values) > 0 {
-		return details.Faultf("expect.values", "without expect.path").Hint("write which part of the response has one of these values")
+		return details.Faultf("expect.values", "without expect.path").Hintf("write which part of the response has one of these values")
 	}
 	return checkPaths(map[string]string{"expect.path": d.Expect.Path})
 }
@@ -167,10 +167,10 @@ func (d *Details) checkProperties() error {
 		for name, path := range properties {
 			if !validName(name) {
 				return details.Faultf(place+"."+text.Truncate(name, 60), "not a name for an environment variable").
-					Hint("use letters, digits and underscores, and no digit first")
+					Hintf("use letters, digits and underscores, and no digit first")
 			}
 			if path == "" {
-				return details.Faultf(place+"."+name, "no path").Hint("write which part of the response it is, such as info.model")
+				return details.Faultf(place+"."+name, "no path").Hintf("write which part of the response it is, such as info.model")
 			}
 			paths[place+"."+name] = path
 		}
@@ -183,7 +183,7 @@ func (d *Details) checkProperties() error {
 
 func (d *Details) checkTLS() error {
 	if (d.TLS.CertProperty == "") != (d.TLS.KeyProperty == "") {
-		return details.Faultf("tls", "only one of certProperty and keyProperty").Hint("set both, or none")
+		return details.Faultf("tls", "only one of certProperty and keyProperty").Hintf("set both, or none")
 	}
 	return nil
 }
@@ -215,9 +215,9 @@ func checkURL(path, address string) error {
 	switch {
 	case err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https":
 		return details.Faultf(path, "%q is not a URL of http or https", text.Truncate(address, 100)).
-			Hint("write one such as http://10.0.0.5/status")
+			Hintf("write one such as http://10.0.0.5/status")
 	case parsed.User != nil:
-		return details.Faultf(path, "a URL with a user name").Hint("put username and password into discoveryProperties")
+		return details.Faultf(path, "a URL with a user name").Hintf("put username and password into discoveryProperties")
 	}
 	return nil
 }

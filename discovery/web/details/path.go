@@ -94,7 +94,7 @@ func stepsOf(path string) (steps []string, ok bool) {
 func checkPaths(paths map[string]string) error {
 	for _, place := range slices.Sorted(maps.Keys(paths)) {
 		if _, ok := stepsOf(paths[place]); !ok {
-			return details.Faultf(place, "%q is not a path", paths[place]).Hint("write keys and indexes such as info.ports[0].name")
+			return details.Faultf(place, "%q is not a path", paths[place]).Hintf("write keys and indexes such as info.ports[0].name")
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ type Budget struct {
 	objectBytes int64
 	// objectAllocation is what the current object may still allocate.
 	objectAllocation int64
-	exhausted        *LimitError
+	exhausted        bool // the current object exceeded a limit and cannot be completed
 	// shortSteps and shortAllocation are set if the templates before this one left it
 	// less than a template may cost.
 	shortSteps, shortAllocation bool
@@ -35,7 +35,7 @@ func (b *Budget) NextObject() {
 	b.objectBytes = MaxObjectBytes
 	b.objectAllocation = maxObjectAllocation
 	if !b.Spent() {
-		b.exhausted = nil
+		b.exhausted = false
 	}
 }
 
@@ -44,32 +44,38 @@ func (b *Budget) Spent() bool { return b.steps < 0 || b.allocation < 0 }
 
 // Exhausted reports whether the current object exceeded a limit and cannot be
 // completed.
-func (b *Budget) Exhausted() bool { return b.exhausted != nil }
+func (b *Budget) Exhausted() bool { return b.exhausted }
 
-// Exhaust records that the current object exceeded a limit, and returns the limit.
-func (b *Budget) Exhaust(limit *LimitError) error {
-	b.exhausted = limit
-	return limit
+// Exhaustf records that the current object exceeded a limit, and returns Limitf.
+func (b *Budget) Exhaustf(hint, format string, args ...any) error {
+	b.exhausted = true
+	return Limitf(hint, format, args...)
 }
 
 // Step pays for n steps of work.
 func (b *Budget) Step(n int64) error {
 	b.steps -= n
-	if b.steps < 0 {
-		return b.Exhaust(stepLimit(b.shortSteps))
+	switch {
+	case b.steps >= 0:
+		return nil
+	case b.shortSteps:
+		return b.Exhaustf(lessBefore, "evaluation steps of all templates in a list are limited to %d", maxRenders*maxSteps)
 	}
-	return nil
+	return b.Exhaustf(lessWork, "evaluation steps of one template and all its objects are limited to %d", maxSteps)
 }
 
 // Allocate pays for memory before it is allocated.
 func (b *Budget) Allocate(bytes int64) error {
 	b.allocation -= bytes
 	b.objectAllocation -= bytes
+	const limit = "results and intermediate results of %s are limited to %d MiB"
 	switch {
+	case b.allocation < 0 && b.shortAllocation:
+		return b.Exhaustf(lessBefore, limit, "all templates in a list", maxRenders*maxAllocation>>20)
 	case b.allocation < 0:
-		return b.Exhaust(memoryLimit(b.shortAllocation))
+		return b.Exhaustf(lessWork, limit, "one template and all its objects", maxAllocation>>20)
 	case b.objectAllocation < 0:
-		return b.Exhaust(objectMemoryLimit())
+		return b.Exhaustf(lessWork, limit, "one object", maxObjectAllocation>>20)
 	}
 	return nil
 }
@@ -81,7 +87,7 @@ func (b *Budget) ObjectAllocated() int64 { return maxObjectAllocation - max(b.ob
 func (b *Budget) Iterate() error {
 	b.iterations--
 	if b.iterations < 0 {
-		return b.Exhaust(&LimitError{What: "passes of all ranges in one object", Limit: MaxIterations})
+		return b.Exhaustf("", "passes of all ranges in one object are limited to %d", MaxIterations)
 	}
 	return b.Step(1)
 }
@@ -90,7 +96,7 @@ func (b *Budget) Iterate() error {
 func (b *Budget) Output(bytes int) error {
 	b.objectBytes -= int64(bytes)
 	if b.objectBytes < 0 {
-		return b.Exhaust(ObjectLimit())
+		return b.Exhaustf("produce less text, or split the object", "texts and objects are limited to %d KiB", MaxObjectBytes>>10)
 	}
 	return nil
 }
@@ -168,7 +174,7 @@ func (b *Budget) measure(v any, depth int) error {
 // Descend refuses a value that is nested deeper than MaxDepth.
 func (b *Budget) Descend(depth int) error {
 	if depth > MaxDepth {
-		return b.Exhaust(depthLimit())
+		return b.Exhaustf("", "levels of lists and maps are limited to %d", MaxDepth)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"akri.sh/akri/templating/internal/fault"
 )
 
 const (
@@ -24,11 +26,11 @@ func message(err error) string {
 	if err == nil {
 		return ""
 	}
-	limit, ok := errors.AsType[*LimitError](err)
-	if !ok {
-		return "not a LimitError: " + err.Error()
+	f, ok := errors.AsType[*fault.Fault](err)
+	if !ok || !errors.Is(f, ErrLimit) {
+		return "not a limit: " + err.Error()
 	}
-	return limit.Error() + "; " + limit.Remedy()
+	return f.Error() + "; " + f.Hint
 }
 
 // TestLimits spends exactly what each limit allows, and then one more.

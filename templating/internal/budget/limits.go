@@ -1,6 +1,10 @@
 package budget
 
-import "fmt"
+import (
+	"errors"
+
+	"akri.sh/akri/templating/internal/fault"
+)
 
 // Limits that authors may reach. They are far above what brokers need and far below
 // what would harm a controller.
@@ -30,66 +34,19 @@ const (
 	maxRenders = 4
 )
 
-// LimitError reports that a template is too large or too expensive.
-type LimitError struct {
-	What  string // the limited quantity, as in "objects created by one for-each"
-	Limit int64
-	Unit  string // of Limit; may be empty
-	Hint  string // what to change; may be empty
-}
+// ErrLimit is the cause if a template is too large or too expensive.
+var ErrLimit = errors.New("too much")
 
-func (e *LimitError) Error() string {
-	limit := fmt.Sprint(e.Limit)
-	if e.Unit != "" {
-		limit += " " + e.Unit
+// Limitf returns a fault whose cause is ErrLimit and says what is limited. The hint may be
+// empty.
+func Limitf(hint, format string, args ...any) *fault.Fault {
+	if hint == "" {
+		hint = "use less"
 	}
-	return fmt.Sprintf("too much: %s are limited to %s", e.What, limit)
-}
-
-// Remedy returns the hint for a message.
-func (e *LimitError) Remedy() string {
-	if e.Hint == "" {
-		return "use less"
-	}
-	return e.Hint
+	return fault.Newf(fault.Whole, hint, "%w: "+format, append([]any{ErrLimit}, args...)...)
 }
 
 const (
 	lessWork   = "reduce the work: fewer passes, shorter texts, fewer objects"
 	lessBefore = "reduce the work of the templates before this one, or split the list among several Configurations"
 )
-
-// stepLimit returns the limit of a template, or of the whole list.
-func stepLimit(ofList bool) *LimitError {
-	if ofList {
-		return &LimitError{What: "evaluation steps of all templates in a list", Limit: maxRenders * maxSteps, Hint: lessBefore}
-	}
-	return &LimitError{What: "evaluation steps of one template and all its objects", Limit: maxSteps, Hint: lessWork}
-}
-
-// memoryLimit returns the limit of a template, or of the whole list.
-func memoryLimit(ofList bool) *LimitError {
-	if ofList {
-		const what = "results and intermediate results of all templates in a list"
-		return &LimitError{What: what, Limit: maxRenders * maxAllocation >> 20, Unit: "MiB", Hint: lessBefore}
-	}
-	const what = "results and intermediate results of one template and all its objects"
-	return &LimitError{What: what, Limit: maxAllocation >> 20, Unit: "MiB", Hint: lessWork}
-}
-
-func objectMemoryLimit() *LimitError {
-	const what = "results and intermediate results of one object"
-	return &LimitError{What: what, Limit: maxObjectAllocation >> 20, Unit: "MiB", Hint: lessWork}
-}
-
-func depthLimit() *LimitError {
-	return &LimitError{What: "levels of lists and maps", Limit: MaxDepth}
-}
-
-// ObjectLimit returns the error for an object or a text that is too large.
-func ObjectLimit() *LimitError {
-	return &LimitError{
-		What: "texts and objects", Limit: MaxObjectBytes >> 10, Unit: "KiB",
-		Hint: "produce less text, or split the object",
-	}
-}

@@ -197,7 +197,7 @@ func (s *rangeStmt) exec(m *Machine) (signal, error) {
 	}
 	switch {
 	case passes > budget.MaxRange:
-		return signalNext, fault.At(s.offset, m.Budget.Exhaust(&budget.LimitError{What: "elements of one range", Limit: budget.MaxRange}))
+		return signalNext, fault.At(s.offset, m.Budget.Exhaustf("", "elements of one range are limited to %d", budget.MaxRange))
 	case err != nil:
 		return signalNext, fault.At(s.offset, err)
 	case passes == 0:

@@ -47,12 +47,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// remedied is an error with a remedy.
-type remedied struct{}
-
-func (remedied) Error() string  { return "cause" }
-func (remedied) Remedy() string { return "remedy" }
-
 // TestAt checks that an error that becomes a fault keeps what it says of itself.
 func TestAt(t *testing.T) {
 	hinted := Hintf("hint", "cause")
@@ -62,16 +56,15 @@ func TestAt(t *testing.T) {
 		hint   string
 	}{
 		"a fault":                 {fmt.Errorf("wrapped: %w", Newf(3, "hint", "cause")), 3, "hint"},
-		"an error with a hint":    {hinted, 7, "hint"},
+		"one without a place":     {hinted, 7, "hint"},
 		"a wrapped one":           {fmt.Errorf("wrapped: %w", hinted), 7, "hint"},
-		"an error with a remedy":  {remedied{}, 7, "remedy"},
-		"an error without either": {errors.New("cause"), 7, ""},
+		"an error without a hint": {errors.New("cause"), 7, ""},
 	} {
 		if f := At(7, tc.err); f.Offset != tc.offset || f.Hint != tc.hint || f.Error() != "cause" {
 			t.Errorf("%s: got %+v", name, f)
 		}
 	}
-	if hinted.Error() != "cause" || errors.Unwrap(hinted).Error() != "cause" {
-		t.Errorf("an error with a hint reads %q", hinted)
+	if f, ok := hinted.(*Fault); !ok || f.Offset != Whole {
+		t.Errorf("a fault without a place has got one: %+v", f)
 	}
 }

@@ -1,6 +1,7 @@
 package functions
 
 import (
+	"errors"
 	"fmt"
 
 	"akri.sh/akri/templating/internal/budget"
@@ -8,30 +9,22 @@ import (
 	"akri.sh/akri/templating/internal/value"
 )
 
-// argumentError reports that an argument has the wrong type. It names types only,
-// never values.
-type argumentError struct {
-	index int // from 0
-	want  string
-	got   string
-}
+// errArgument is the cause if an argument has the wrong type.
+var errArgument = errors.New("argument")
 
-func (e *argumentError) Error() string {
-	return fmt.Sprintf("argument %d must be %s, not %s", e.index+1, e.want, e.got)
-}
-
+// wrongArgument names types only, never values.
 func wrongArgument(args []any, i int, want string) error {
-	e := &argumentError{index: i, want: want, got: value.KindName(args[i])}
+	hint := ""
 	_, isText := args[i].(string)
 	switch {
 	case want == "a string" && value.IsScalar(args[i]) && args[i] != nil:
-		return &fault.Hinted{Cause: e, Hint: "turn it into a string with toString"}
+		hint = "turn it into a string with toString"
 	case isText && (want == "a whole number" || want == "a number"):
-		return &fault.Hinted{Cause: e, Hint: "device properties are strings: turn it into a number with int or float64"}
+		hint = "device properties are strings: turn it into a number with int or float64"
 	case args[i] == nil:
-		return &fault.Hinted{Cause: e, Hint: `provide a default: ( … | default "..." )`}
+		hint = `provide a default: ( … | default "..." )`
 	}
-	return e
+	return fault.Hintf(hint, "%w %d must be %s, not %s", errArgument, i+1, want, value.KindName(args[i]))
 }
 
 func textArg(args []any, i int) (string, error) {

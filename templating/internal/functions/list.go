@@ -208,7 +208,7 @@ func numbers(b *budget.Budget, from, to, step int64) (any, error) {
 	}
 	count := (distance-1)/stride + 1
 	if count > budget.MaxRange {
-		return nil, b.Exhaust(&budget.LimitError{What: "numbers in a list", Limit: budget.MaxRange})
+		return nil, b.Exhaustf("", "numbers in a list are limited to %d", budget.MaxRange)
 	}
 	if err := b.Allocate(24 * int64(count)); err != nil {
 		return nil, err

@@ -94,7 +94,7 @@ func matching(run func(b *budget.Budget, re *regexp.Regexp, args []any) (any, er
 // be small. It returns the estimated size, too.
 func compilePattern(b *budget.Budget, pattern string) (*regexp.Regexp, int, error) {
 	if len(pattern) > maxPattern {
-		return nil, 0, b.Exhaust(&budget.LimitError{What: "regular expressions", Limit: maxPattern, Unit: "bytes"})
+		return nil, 0, b.Exhaustf("", "regular expressions are limited to %d bytes", maxPattern)
 	}
 	// Classes such as \pL have hundreds of ranges, and more if case is ignored.
 	classes := strings.Count(pattern, `\p`) + strings.Count(pattern, `\P`) + 8*strings.Count(pattern, "(?")
@@ -116,7 +116,7 @@ func compilePattern(b *budget.Budget, pattern string) (*regexp.Regexp, int, erro
 	}
 	size := regexsize.Of(parsed, maxInstructions)
 	if size > maxInstructions {
-		return nil, 0, b.Exhaust(&budget.LimitError{What: "compiled regular expressions", Limit: maxInstructions, Unit: "instructions"})
+		return nil, 0, b.Exhaustf("", "compiled regular expressions are limited to %d instructions", maxInstructions)
 	}
 	if err := b.Step(int64(4 * size)); err != nil {
 		return nil, 0, err

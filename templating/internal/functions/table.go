@@ -125,16 +125,14 @@ func (f *Function) pay(b *budget.Budget, arg any) error {
 // addName prefixes an error with the function's name, unless the error reads better
 // without it.
 func (f *Function) addName(err error) error {
-	if _, ok := errors.AsType[*budget.LimitError](err); ok {
-		return err
+	found, isFault := errors.AsType[*fault.Fault](err)
+	switch {
+	case !isFault:
+		return fmt.Errorf("%s: %w", f.Name, err)
+	case errors.Is(found, errArgument):
+		return fault.Hintf(found.Hint, "%s: %w", f.Name, found.Cause)
 	}
-	if hinted, ok := errors.AsType[*fault.Hinted](err); ok {
-		if _, ok := errors.AsType[*argumentError](hinted.Cause); ok {
-			return &fault.Hinted{Cause: fmt.Errorf("%s: %w", f.Name, hinted.Cause), Hint: hinted.Hint}
-		}
-		return err
-	}
-	return fmt.Errorf("%s: %w", f.Name, err)
+	return err
 }
 
 // shallowSteps returns the work of visiting the first level of a value.

@@ -39,7 +39,7 @@ var versionFunctions = []Function{
 				return nil, err
 			}
 			if len(ranges) > maxPattern {
-				return nil, b.Exhaust(&budget.LimitError{What: "ranges of versions", Limit: maxPattern, Unit: "bytes"})
+				return nil, b.Exhaustf("", "ranges of versions are limited to %d bytes", maxPattern)
 			}
 			if err := b.Step(int64(64 * len(ranges))); err != nil {
 				return nil, err
