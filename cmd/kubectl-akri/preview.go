@@ -316,10 +316,10 @@ func rejection(err error) string {
 }
 
 // messages returns the messages of problems.
-func messages(problems []problem.Problem) []string {
+func messages(problems []*problem.Error) []string {
 	var texts []string
-	for i := range problems {
-		texts = append(texts, problems[i].Message())
+	for _, found := range problems {
+		texts = append(texts, found.Error())
 	}
 	return texts
 }

@@ -90,9 +90,9 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		name := configuration.Namespace + "/" + configuration.Name
 		for _, problem := range templates.Compile(configuration, confine.Policy{}).Problems {
 			if problem.Reason != v0.ReasonRefused {
-				return fmt.Errorf("in Configuration %s: %s", name, problem.Message())
+				return fmt.Errorf("in Configuration %s: %w", name, problem)
 			}
-			fmt.Fprintf(streams.Err, "note: %s: %s\n", name, problem.Message())
+			fmt.Fprintf(streams.Err, "note: %s: %v\n", name, problem)
 		}
 		rights := view.Rights{
 			Namespace: configuration.Namespace, Configuration: configuration.Name, ServiceAccount: configuration.Spec.ServiceAccountName,

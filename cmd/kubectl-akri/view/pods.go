@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // unschedulable returns the scheduler's message if it finds no node for a Pod.
@@ -77,7 +78,7 @@ func PodState(pod *corev1.Pod) string {
 }
 
 // failedPod explains why a Pod has failed.
-func failedPod(pod *corev1.Pod, name string) []Finding {
+func failedPod(pod *corev1.Pod, name string) []finding.Mistake {
 	if pod.Status.Phase != corev1.PodFailed {
 		return nil
 	}
@@ -93,7 +94,7 @@ func failedPod(pod *corev1.Pod, name string) []Finding {
 }
 
 // waitingPod explains why a container of a scheduled Pod does not start.
-func waitingPod(pod *corev1.Pod, name string) []Finding {
+func waitingPod(pod *corev1.Pod, name string) []finding.Mistake {
 	reason, message, container := waitingContainer(pod)
 	if reason == "" || reason == "ContainerCreating" || reason == "PodInitializing" {
 		return nil

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // Facts is what is known about an object that is explained: a Pod, an Instance or a
@@ -50,7 +51,7 @@ type Facts struct {
 	Now    time.Time      `json:"-"`
 
 	// Findings are the problems that [Facts.Conclude] has found.
-	Findings []Finding `json:"findings"`
+	Findings []finding.Mistake `json:"findings"`
 }
 
 // Made is an object that Akri created for an Instance or a Configuration.
@@ -88,10 +89,10 @@ func (f *Facts) Text(out io.Writer) error {
 	}
 	f.writeEvents(&b)
 	b.WriteString("\nConclusion:\n")
-	for _, finding := range f.Findings {
-		fmt.Fprintf(&b, "  %s\n", indented(finding.Cause, 4))
-		if finding.Remedy != "" {
-			fmt.Fprintf(&b, "    → %s\n", indented(finding.Remedy, 6))
+	for _, found := range f.Findings {
+		fmt.Fprintf(&b, "  %s\n", indented(found.Cause, 4))
+		if found.Hint != "" {
+			fmt.Fprintf(&b, "    → %s\n", indented(found.Hint, 6))
 		}
 	}
 	if len(f.Findings) == 0 {
