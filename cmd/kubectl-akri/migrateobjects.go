@@ -68,7 +68,8 @@ func (m *migration) owned(place string, object metav1.Object) {
 	}
 	for _, node := range object.GetFinalizers() {
 		if !strings.Contains(node, "/") && m.gone(node) {
-			m.report.add(finding.Warning, place, "", "the finalizer of node %s, which does not exist, keeps it from being deleted, and is taken off", node)
+			m.report.add(finding.Warning, place, "",
+				"the finalizer of node %s, which does not exist, keeps it from being deleted, and is taken off", node)
 		}
 	}
 }
@@ -238,7 +239,7 @@ func (m *migration) instance(configuration string, instance *v0.Instance, pods [
 			resource = v0.ResourceName(instance.Spec.ConfigurationName)
 		}
 		user := slices.IndexFunc(pods, func(p corev1.Pod) bool {
-			return p.Spec.NodeName == owner.Node && !terminated(p.Status.Phase) && view.Requests(&p, resource)
+			return p.Spec.NodeName == owner.Node && !view.Terminated(&p) && view.Requests(&p, resource)
 		})
 		switch {
 		case m.gone(owner.Node):
@@ -253,10 +254,6 @@ func (m *migration) instance(configuration string, instance *v0.Instance, pods [
 	}
 }
 
-func terminated(phase corev1.PodPhase) bool {
-	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
-}
-
 // judge says what happens to the objects of an Instance, or of the Configuration itself:
 // those that are rendered for it, and those that exist.
 func judge(configuration, instance string, desired []map[string]any, found existing) []objectOutcome {
@@ -264,7 +261,7 @@ func judge(configuration, instance string, desired []map[string]any, found exist
 	add := func(object, outcome, detail string) {
 		all = append(all, objectOutcome{configuration, object, outcome, detail})
 	}
-	there, hasJob := map[string]corev1.PodPhase{}, false // by KIND NAME
+	there, hasJob := map[string]bool{}, false // whether each has terminated, by KIND NAME
 	namespace, name, _ := strings.Cut(configuration, "/")
 	isOwn := func(object metav1.Object) bool {
 		labels := object.GetLabels()
@@ -273,24 +270,24 @@ func judge(configuration, instance string, desired []map[string]any, found exist
 	}
 	for i := range found.pods {
 		if pod := &found.pods[i]; isOwn(pod) {
-			there["Pod "+pod.Name] = pod.Status.Phase
+			there["Pod "+pod.Name] = view.Terminated(pod)
 		}
 	}
 	for i := range found.others {
 		if object := &found.others[i]; isOwn(object) {
-			there[object.GetKind()+" "+object.GetName()] = ""
+			there[object.GetKind()+" "+object.GetName()] = false
 			hasJob = hasJob || object.GetKind() == "Job"
 		}
 	}
 	for _, content := range desired {
 		object := unstructured.Unstructured{Object: content}
 		what, kind := object.GetKind()+" "+object.GetName(), object.GetKind()
-		phase, exists := there[what]
+		terminated, exists := there[what]
 		delete(there, what)
 		switch problems := schema.CheckBuiltIn(content, nil); {
 		case len(problems) > 0:
 			add(what, "rejected", problems[0].Error())
-		case terminated(phase):
+		case terminated:
 			add(what, "deleted", "it has terminated and is replaced")
 		case exists:
 			add(what, "kept", map[string]string{"Pod": "not restarted", "Service": "with its address"}[kind])

@@ -192,7 +192,8 @@ func (m *migration) workload(w *workload) {
 	is.Namespace = cmp.Or(is.Namespace, w.Namespace)
 	if release := w.Annotations["meta.helm.sh/release-name"]; release != "" {
 		is.Release = release
-		m.report.add(finding.Warning, "Helm release "+w.Namespace+"/"+release, "never uninstall it: make Helm forget it, as in docs/migrate-from-akri.md",
+		m.report.add(finding.Warning, "Helm release "+w.Namespace+"/"+release,
+			"never uninstall it: make Helm forget it, as in docs/migrate-from-akri.md",
 			"helm uninstall runs a hook of Akri's chart that deletes all Configurations of all namespaces")
 	}
 }
@@ -243,7 +244,8 @@ func (m *migration) handlers(all []workload) {
 			m.report.add(finding.Warning, w.place(), "restart it after the move",
 				"no Configuration uses the handler %s, so it does not notice that the agents are new", name)
 		default:
-			m.report.add(finding.Note, w.place(), "", "the handler %s goes on working unchanged; this Akri has its own, which can replace it later", name)
+			m.report.add(finding.Note, w.place(), "",
+				"the handler %s goes on working unchanged; this Akri has its own, which can replace it later", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(users)) {
@@ -286,7 +288,8 @@ func (m *migration) nodes(ctx context.Context) error {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 		})
 		if !m.ready[node.Name] {
-			m.report.add(finding.Warning, "Node "+node.Name, "", "it is not Ready: the move leaves it out, and its agent is replaced when it is back")
+			m.report.add(finding.Warning, "Node "+node.Name, "",
+				"it is not Ready: the move leaves it out, and its agent is replaced when it is back")
 		}
 	})
 }

@@ -95,8 +95,7 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 			fmt.Fprintf(streams.Err, "note: %s: %v\n", name, problem)
 		}
 		rights := view.Rights{
-			Namespace: configuration.Namespace, Configuration: configuration.Name, ServiceAccount: configuration.Spec.ServiceAccountName,
-			Controller: o.controller.name(), Webhook: o.webhook.name(), Agent: o.agent.name(), References: view.References(configuration),
+			Configuration: configuration, Controller: o.controller.name(), Webhook: o.webhook.name(), Agent: o.agent.name(),
 		}
 		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
 			resource, err := o.resource(streams, kind)

@@ -65,7 +65,8 @@ func TestUnavailable(t *testing.T) {
 		"our own":   {func() error { return errors.New("an object must have a kind") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, err := range []error{tc.err(), &Error{Mistake: finding.Mistake{Cause: "rejected", Hint: "change it"}, Reason: v0.ReasonApplyFailed, Err: tc.err()}} {
+			rejected := &Error{Mistake: finding.Mistake{Cause: "rejected", Hint: "change it"}, Reason: v0.ReasonApplyFailed, Err: tc.err()}
+			for _, err := range []error{tc.err(), rejected} {
 				got := At("spec", err)
 				if got.Unavailable != (tc.want != "") {
 					t.Fatalf("unavailable: %t for %v", got.Unavailable, err)

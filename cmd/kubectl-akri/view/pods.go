@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -54,7 +55,8 @@ func devicesOf(container *corev1.Container) map[string]int64 {
 	return devices
 }
 
-func terminated(pod *corev1.Pod) bool {
+// Terminated reports whether all containers of a Pod have terminated for good.
+func Terminated(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
@@ -68,13 +70,8 @@ func nodeText(pod *corev1.Pod) string {
 
 // PodState returns a Pod's phase, or the reason why one of its containers waits.
 func PodState(pod *corev1.Pod) string {
-	if reason, _, _ := waitingContainer(pod); reason != "" {
-		return reason
-	}
-	if pod.Status.Reason != "" {
-		return pod.Status.Reason
-	}
-	return string(pod.Status.Phase)
+	reason, _, _ := waitingContainer(pod)
+	return cmp.Or(reason, pod.Status.Reason, string(pod.Status.Phase))
 }
 
 // failedPod explains why a Pod has failed.

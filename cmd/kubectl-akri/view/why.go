@@ -317,7 +317,7 @@ func (f *Facts) slotsOf(instance *v0.Instance) []deviceSlot {
 		}
 		for j := range f.Pods {
 			pod := &f.Pods[j]
-			if !s.owner.Free() && pod.Spec.NodeName == s.owner.Node && !terminated(pod) && Requests(pod, resource) {
+			if !s.owner.Free() && pod.Spec.NodeName == s.owner.Node && !Terminated(pod) && Requests(pod, resource) {
 				s.users = append(s.users, f.podName(pod))
 			}
 		}
@@ -391,7 +391,7 @@ func (f *Facts) writeObjects(b *strings.Builder) {
 		b.WriteString("\nObjects:\n")
 	}
 	for _, object := range objects {
-		fmt.Fprintf(b, "  %s %s  %s\n", object.Kind, object.Name, resourceState(object))
+		fmt.Fprintf(b, "  %s %s  %s\n", object.Kind, object.Name, ResourceState(object))
 	}
 }
 

@@ -65,7 +65,7 @@ func (f *Facts) Conclude() {
 			f.Findings = append(f.Findings, rule.find(f)...)
 		}
 		for _, one := range f.Requested {
-			if rule.looksAt&aRequestedOne != 0 && one.Instance != nil && !terminated(f.Pod) {
+			if rule.looksAt&aRequestedOne != 0 && one.Instance != nil && !Terminated(f.Pod) {
 				f.Findings = append(f.Findings, rule.find(one)...)
 			}
 		}
