@@ -135,21 +135,21 @@ func (r *configurationReconciler) finalize(
 // of a template that the API server does not serve, or that cannot be watched.
 func (r *configurationReconciler) trackResources(
 	name types.NamespacedName, compiled *templates.Templates, status v0.ConfigurationStatus,
-) []problem.Problem {
+) []*problem.Error {
 	const place = "kind of a broker resource"
 	var resources []schema.GroupVersionResource
-	var unavailable []problem.Problem
+	var unavailable []*problem.Error
 	for _, kind := range compiled.Kinds() {
 		mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if meta.IsNoMatchError(err) {
-			unavailable = append(unavailable, problem.New(place, plan.KindUnavailableError(kind, err)))
+			unavailable = append(unavailable, problem.At(place, plan.KindUnavailableError(kind, err)))
 		}
 		if err != nil {
 			continue
 		}
 		resources = append(resources, mapping.Resource)
 		if state := r.informers.State(mapping.Resource); state.Err != nil {
-			unavailable = append(unavailable, problem.New(place, apply.WatchError(kind, mapping.Resource, state.Err)))
+			unavailable = append(unavailable, problem.At(place, apply.WatchError(kind, mapping.Resource, state.Err)))
 		}
 	}
 	for _, kind := range slices.Concat(inventory.Kinds(status.Resources), r.kinds.of(name)) {

@@ -13,6 +13,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/converge"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/finding"
 )
 
 // A problem is logged, and an Event emitted, when it appears, changes and goes: not at
@@ -22,7 +23,7 @@ func TestProblemsAreTold(t *testing.T) {
 	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
 	recorder := events.NewFakeRecorder(10)
 	var before []metav1.Condition
-	told := func(want int, problems ...problem.Problem) {
+	told := func(want int, problems ...*problem.Error) {
 		t.Helper()
 		lines = nil
 		for range 3 { // the pass and its retries
@@ -38,12 +39,15 @@ func TestProblemsAreTold(t *testing.T) {
 			t.Errorf("%d lines and %d Events, want %d: %v", len(lines), emitted, want, lines)
 		}
 	}
+	failed := func(cause string) *problem.Error {
+		return &problem.Error{Mistake: finding.Mistake{Cause: cause}, Reason: v0.ReasonApplyFailed}
+	}
 	told(0)
-	told(1, problem.Problem{Reason: v0.ReasonApplyFailed, Cause: "first"})
-	told(1, problem.Problem{Reason: v0.ReasonApplyFailed, Cause: "second"})
-	many := make([]problem.Problem, 1000)
+	told(1, failed("first"))
+	told(1, failed("second"))
+	many := make([]*problem.Error, 1000)
 	for i := range many {
-		many[i] = problem.Problem{Reason: v0.ReasonApplyFailed, Cause: strings.Repeat("long ", 200)}
+		many[i] = failed(strings.Repeat("long ", 200))
 	}
 	told(1, many...)
 	if len(lines[0]) > 2*maxNote {

@@ -17,6 +17,7 @@ import (
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
 
@@ -160,9 +161,12 @@ func (r *instanceReconciler) renderAndConverge(
 	recorded []v0.ResourceStatus, record func([]v0.ResourceStatus) error,
 ) (converge.Outcome, error) {
 	if configuration == nil {
-		return converge.Outcome{Resources: recorded, Problems: []problem.Problem{{
-			Reason: v0.ReasonConfigurationNotFound, Place: "spec.configurationName",
-			Cause: fmt.Sprintf("there is no Configuration %q in namespace %q", instance.Spec.ConfigurationName, instance.Namespace),
+		return converge.Outcome{Resources: recorded, Problems: []*problem.Error{{
+			Reason: v0.ReasonConfigurationNotFound,
+			Mistake: finding.Mistake{
+				Path:  "spec.configurationName",
+				Cause: fmt.Sprintf("there is no Configuration %q in namespace %q", instance.Spec.ConfigurationName, instance.Namespace),
+			},
 		}}}, nil
 	}
 	compiled := r.templates.Get(configuration)

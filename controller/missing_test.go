@@ -20,7 +20,7 @@ spec: {discoveryHandler: {name: udve}}`)
 	c.fail("cfg", v0.DiscoveryFailure{Node: "a", Handler: "udve", Message: v0.MessageHandlerMissing},
 		v0.DiscoveryFailure{Node: "b", Handler: "udve", Message: v0.MessageHandlerMissing})
 	c.condition(configuration, v0.ConditionDiscovering, metav1.ConditionFalse, v0.ReasonHandlerMissing,
-		"no discovery handler udve has registered on 2 of 2 nodes: deploy it")
+		"no discovery handler udve has registered on 2 of 2 nodes; deploy it")
 	c.condition(configuration, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonNoInstances, "see condition Discovering")
 
 	c.fail("cfg", v0.DiscoveryFailure{Node: "a", Handler: "udve", Message: v0.MessageHandlerMissing},

@@ -40,10 +40,10 @@ func newRetries() *retries { return &retries{byParent: map[types.UID]*retry{}} }
 
 // record records the problems of a pass. It returns when the next pass is due, 0 if
 // none of the problems is retryable, and those of the problems that must be reported.
-func (r *retries) record(parent types.UID, problems []problem.Problem, now time.Time) (time.Duration, []problem.Problem) {
+func (r *retries) record(parent types.UID, problems []*problem.Error, now time.Time) (time.Duration, []*problem.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Retryable }) {
+	if !slices.ContainsFunc(problems, func(p *problem.Error) bool { return p.Retryable }) {
 		delete(r.byParent, parent)
 		return 0, problems
 	}
@@ -53,7 +53,7 @@ func (r *retries) record(parent types.UID, problems []problem.Problem, now time.
 		r.byParent[parent] = entry
 	}
 	limit := maxRetry
-	unanswered := func(p problem.Problem) bool { return p.Unavailable }
+	unanswered := func(p *problem.Error) bool { return p.Unavailable }
 	switch {
 	case !slices.ContainsFunc(problems, unanswered):
 		entry.unavailable = time.Time{}

@@ -10,15 +10,15 @@ import (
 )
 
 var (
-	refused  = problem.Problem{Reason: v0.ReasonRefused}
-	rejected = problem.Problem{Reason: v0.ReasonApplyFailed, Retryable: true}
-	noAnswer = problem.Problem{Reason: v0.ReasonServerUnavailable, Retryable: true, Unavailable: true}
+	refused  = &problem.Error{Reason: v0.ReasonRefused}
+	rejected = &problem.Error{Reason: v0.ReasonApplyFailed, Retryable: true}
+	noAnswer = &problem.Error{Reason: v0.ReasonServerUnavailable, Retryable: true, Unavailable: true}
 )
 
 // The back-off of problems that may heal doubles with each pass until one has none.
 func TestRetryBackOff(t *testing.T) {
 	r, now := newRetries(), time.Now()
-	next := func(want time.Duration, problems ...problem.Problem) {
+	next := func(want time.Duration, problems ...*problem.Error) {
 		t.Helper()
 		if wait, shown := r.record("cam", problems, now); wait != want || len(shown) != len(problems) {
 			t.Errorf("next pass after %v with %d problems, want %v with %d", wait, len(shown), want, len(problems))
@@ -30,7 +30,7 @@ func TestRetryBackOff(t *testing.T) {
 		next(converge.FirstRetry, refused, rejected)
 		next(2*converge.FirstRetry, rejected)
 		for range 20 {
-			r.record("cam", []problem.Problem{rejected}, now)
+			r.record("cam", []*problem.Error{rejected}, now)
 		}
 		next(maxRetry, rejected)
 		next(0)
@@ -44,7 +44,7 @@ func TestRetryBackOff(t *testing.T) {
 // once.
 func TestUnavailableServerIsReportedLater(t *testing.T) {
 	r, now := newRetries(), time.Now()
-	shown := func(want int, problems ...problem.Problem) {
+	shown := func(want int, problems ...*problem.Error) {
 		t.Helper()
 		wait, got := r.record("cam", problems, now)
 		if len(got) != want {
@@ -60,7 +60,7 @@ func TestUnavailableServerIsReportedLater(t *testing.T) {
 		shown(1, rejected, noAnswer)
 		now = now.Add(1)
 		shown(2, rejected, noAnswer)
-		if _, got := r.record("cam", []problem.Problem{rejected}, now); len(got) != 1 { // it has answered: the time starts again
+		if _, got := r.record("cam", []*problem.Error{rejected}, now); len(got) != 1 { // it has answered: the time starts again
 			t.Errorf("%d problems are reported, want the one", len(got))
 		}
 	}

@@ -91,10 +91,10 @@ func objectCount(n int, none, state string) string {
 	return fmt.Sprintf("%d objects %s", n, state)
 }
 
-func listed(problems []problem.Problem) string {
+func listed(problems []*problem.Error) string {
 	var messages firstFew
 	for _, p := range problems {
-		messages.add(maxProblems, p.Message)
+		messages.add(maxProblems, p.Error)
 	}
 	return messages.String()
 }
@@ -225,7 +225,7 @@ func discoveringVerdict(configuration *v0.Configuration, instances, nodes int) v
 			atLeast = "at least "
 		}
 		return conditionFalse(v0.ReasonHandlerMissing,
-			fmt.Sprintf("no discovery handler %s has registered on %s%d of %d nodes: deploy it, or correct spec.discoveryHandler.name",
+			fmt.Sprintf("no discovery handler %s has registered on %s%d of %d nodes; deploy it, or correct spec.discoveryHandler.name",
 				configuration.Spec.DiscoveryHandler.Name, atLeast, countNodes(missing), max(nodes, countNodes(missing))))
 	default:
 		return conditionTrue(v0.ReasonDiscovering, "no agent reports a failure")

@@ -27,21 +27,21 @@ func TestMessages(t *testing.T) {
 		"a string for an integer": {
 			instance: valid + "," + service + `{ports: [{port: "{{ INSTANCE_PROPERTIES.PORT }}"}]}}`,
 			says: []string{`spec.instanceBrokerResources[1].spec.ports[0].port: "{{ INSTANCE_PROPERTIES.PORT }}" gives the string "1", ` +
-				`but the API server expects an integer: write {{ INSTANCE_PROPERTIES.PORT | int }}`},
+				`but the API server expects an integer; write {{ INSTANCE_PROPERTIES.PORT | int }}`},
 		},
 		"a number for a string": {
 			instance: pod + `{containers: [{name: a, image: b, env: [{name: CAP, value: "{{ CAPACITY }}"}]}]}}`,
 			says: []string{`spec.instanceBrokerResources[0].spec.containers[0].env[0].value: "{{ CAPACITY }}" gives the number 1, but the ` +
-				`API server expects a string: write {{ CAPACITY | toString }}`},
+				`API server expects a string; write {{ CAPACITY | toString }}`},
 		},
 		"a string for a boolean": {
 			instance: pod + `{hostNetwork: "{{ INSTANCE_PROPERTIES.SECURE }}", containers: [{name: a, image: b}]}}`,
 			says: []string{`spec.hostNetwork: "{{ INSTANCE_PROPERTIES.SECURE }}" gives the string "1", but the API server expects true or ` +
-				`false: write {{ INSTANCE_PROPERTIES.SECURE | eq "true" }}`},
+				`false; write {{ INSTANCE_PROPERTIES.SECURE | eq "true" }}`},
 		},
 		"a field that no kind has": {
 			instance: pod + `{containers: [{name: a, image: b, imagePulPolicy: Always}]}}`,
-			says: []string{`spec.instanceBrokerResources[0].spec.containers[0].imagePulPolicy: kind Pod has no such field: correct its ` +
+			says: []string{`spec.instanceBrokerResources[0].spec.containers[0].imagePulPolicy: kind Pod has no such field; correct its ` +
 				`name, or remove it`},
 		},
 		"a map for a list": {

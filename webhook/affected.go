@@ -45,7 +45,7 @@ func (c *Chain) listAffected(ctx context.Context, r admissionRequest) (affectedI
 	page, err := c.rows(ctx, v0.InstanceResource, r.configuration.Namespace, metav1.IncludeNone,
 		metav1.ListOptions{LabelSelector: v0.LabelConfiguration + "=" + r.configuration.Name, Limit: maxInstances})
 	if err != nil {
-		return result, []Finding{{Level: Inconclusive, Place: "spec", Cause: fmt.Sprintf("could not list the Instances: %v", err)}}
+		return result, inconclusive("spec", fmt.Sprintf("could not list the Instances: %v", err))
 	}
 	result.names, result.more = page.names(), page.Metadata.Continue != ""
 	if len(result.names) == 0 {
@@ -59,7 +59,7 @@ func (c *Chain) listAffected(ctx context.Context, r admissionRequest) (affectedI
 	for _, name := range result.names { // the first one that is not being deleted
 		instance, err := c.readAffected(ctx, r, name)
 		if err != nil {
-			return result, []Finding{{Level: Inconclusive, Place: "spec", Cause: fmt.Sprintf("could not read an Instance: %v", err)}}
+			return result, inconclusive("spec", fmt.Sprintf("could not read an Instance: %v", err))
 		}
 		if instance != nil {
 			result.properties = instance.Spec.BrokerProperties

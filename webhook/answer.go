@@ -16,6 +16,7 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating"
 )
@@ -62,11 +63,11 @@ func (a apiAnswer) interpret(err error) []Finding {
 	case failure.Reason == v0.ReasonKindUnavailable:
 		return a.inconclusive(failure.Cause)
 	case failure.Reason == v0.ReasonImmutable && a.update && a.candidate.level == templating.ConfigurationLevel:
-		return []Finding{{
-			Level: Warn, Place: a.candidate.place,
+		return []Finding{{Warn, finding.Mistake{
+			Path:  a.candidate.place,
 			Cause: "the template changes an immutable field of the existing object",
 			Hint:  "delete it, give the template another metadata.name, or annotate it akri.sh/on-immutable: recreate",
-		}}
+		}}}
 	}
 	var status apierrors.APIStatus
 	if !errors.As(failure, &status) {
@@ -81,11 +82,10 @@ func (a apiAnswer) conflict(failure *problem.Error) []Finding {
 	if a.want.OnConflict != templating.ConflictFail {
 		return nil
 	}
-	cause := failure.Cause
 	if a.namePrivate() {
-		cause = apply.ConflictError("a " + a.candidate.kind.Kind + " with the name that a device gives").Cause
+		failure = apply.ConflictError("a " + a.candidate.kind.Kind + " with the name that a device gives")
 	}
-	return []Finding{{Level: Warn, Place: a.candidate.field("metadata.name"), Cause: cause}}
+	return []Finding{{Warn, problem.At(a.candidate.field("metadata.name"), failure).Mistake}}
 }
 
 var (
@@ -119,25 +119,26 @@ func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Fin
 		return a.inconclusive("the API server does not know the namespace or the kind yet: " + a.quote(message))
 	case status.Reason == metav1.StatusReasonForbidden && strings.Contains(message, "cannot impersonate"):
 		// The controller may be allowed to; its RoleBinding may not name the webhook.
-		return a.inconclusive("the webhook may not impersonate the ServiceAccount in spec.serviceAccountName: " +
-			"bind its own ServiceAccount to the same Role as the controller's: " + a.quote(message))
+		findings := a.inconclusive("the webhook may not impersonate the ServiceAccount in spec.serviceAccountName: " + a.quote(message))
+		findings[0].Hint = "bind its own ServiceAccount to the same Role as the controller's"
+		return findings
 	case status.Reason == metav1.StatusReasonForbidden && missingRights.MatchString(message):
 		// About permissions, not about the object: even a Secret's message may be shown.
 		cause := failure.Cause
 		if a.namePrivate() {
 			cause = strings.ReplaceAll(cause, strconv.Quote(a.want.Ref.Name), "NAME")
 		}
-		return []Finding{{Level: Deny, Place: a.candidate.place, Cause: oneLine(cause, maxForbiddenBytes)}}
+		return []Finding{{Deny, finding.Mistake{Path: a.candidate.place, Cause: oneLine(cause, maxForbiddenBytes)}}}
 	case typeErrors.MatchString(message):
 		return a.mistyped(message)
 	case status.Reason == metav1.StatusReasonInvalid && status.Details != nil && len(status.Details.Causes) > 0:
 		return a.invalid(status.Details.Causes)
 	}
-	finding := Finding{Level: Deny, Place: a.candidate.place, Cause: "the API server rejects it: " + a.quote(message)}
+	result := Finding{Deny, finding.Mistake{Path: a.candidate.place, Cause: "the API server rejects it: " + a.quote(message)}}
 	if a.devices.guesses(a.candidate.source) {
-		finding.Hint = sampleHint
+		result.Hint = sampleHint
 	}
-	return []Finding{finding}
+	return []Finding{result}
 }
 
 // mistyped returns a finding for each value of a wrong type and each field that does
@@ -148,7 +149,7 @@ func (a apiAnswer) mistyped(message string) []Finding {
 		findings = append(findings, a.mistypedField(locate(a.want.Content, match[1]), match[2]))
 	}
 	if len(findings) == 0 {
-		findings = []Finding{{Level: Deny, Place: a.candidate.place, Cause: "the API server rejects it: " + a.quote(message)}}
+		findings = []Finding{{Deny, finding.Mistake{Path: a.candidate.place, Cause: "the API server rejects it: " + a.quote(message)}}}
 	}
 	return findings
 }
@@ -165,16 +166,16 @@ var conversions = map[string]struct{ expected, function string }{
 }
 
 func (a apiAnswer) mistypedField(path fieldPath, message string) Finding {
-	finding := Finding{Level: Deny, Place: a.candidate.field(path.String())}
+	result := Finding{Deny, finding.Mistake{Path: a.candidate.field(path.String())}}
 	if strings.HasPrefix(message, "field not declared") {
-		finding.Cause = fmt.Sprintf("kind %s has no such field", a.candidate.kind.Kind)
-		finding.Hint = "correct its name, or remove it"
-		return finding
+		result.Cause = fmt.Sprintf("kind %s has no such field", a.candidate.kind.Kind)
+		result.Hint = "correct its name, or remove it"
+		return result
 	}
 	conversion, found := conversions[message]
 	if !found {
-		finding.Cause = "the API server rejects it: " + a.quote(message)
-		return finding
+		result.Cause = "the API server rejects it: " + a.quote(message)
+		return result
 	}
 	value, _ := path.value(a.want.Content)
 	if conversion.expected == "a number" && integerFields.MatchString(path.String()) {
@@ -182,14 +183,14 @@ func (a apiAnswer) mistypedField(path fieldPath, message string) Finding {
 	}
 	source, found := a.source(path)
 	if !found {
-		finding.Cause = fmt.Sprintf("it is %s, but the API server expects %s", a.show(value), conversion.expected)
-		return finding
+		result.Cause = fmt.Sprintf("it is %s, but the API server expects %s", a.show(value), conversion.expected)
+		return result
 	}
-	finding.Cause = fmt.Sprintf(`"%s" gives %s, but the API server expects %s`, source, a.show(value), conversion.expected)
+	result.Cause = fmt.Sprintf(`"%s" gives %s, but the API server expects %s`, source, a.show(value), conversion.expected)
 	if inner, whole := expression(source); whole && conversion.function != "" {
-		finding.Hint = fmt.Sprintf("write {{ %s%s }}", inner, conversion.function)
+		result.Hint = fmt.Sprintf("write {{ %s%s }}", inner, conversion.function)
 	}
-	return finding
+	return result
 }
 
 // integerFields matches well-known names of integer fields. (The schema that
@@ -202,22 +203,22 @@ func (a apiAnswer) invalid(causes []metav1.StatusCause) []Finding {
 	var findings []Finding
 	for _, cause := range causes[:min(len(causes), maxCauses)] {
 		path := locate(a.want.Content, cause.Field)
-		finding := Finding{
-			Level: Deny, Place: a.candidate.field(path.String()),
+		result := Finding{Deny, finding.Mistake{
+			Path:  a.candidate.field(path.String()),
 			Cause: "the API server rejects it: " + a.quoteCause(cause),
-		}
+		}}
 		value, exists := path.value(a.want.Content)
 		if source, found := a.source(path); found && exists {
-			finding.Cause = fmt.Sprintf(`"%s" gives %s, which the API server rejects: %s`, source, a.show(value), a.quoteCause(cause))
+			result.Cause = fmt.Sprintf(`"%s" gives %s, which the API server rejects: %s`, source, a.show(value), a.quoteCause(cause))
 		}
 		part, _ := path.value(a.candidate.source)
 		if len(path) == 0 {
 			part = a.candidate.source
 		}
 		if a.devices.guesses(part) {
-			finding.Hint = sampleHint
+			result.Hint = sampleHint
 		}
-		findings = append(findings, finding)
+		findings = append(findings, result)
 	}
 	return findings
 }
@@ -233,7 +234,7 @@ func (a apiAnswer) immutable(err error) string {
 	if a.want.Recreate {
 		return fields + " is immutable, and the API server would reject a new object"
 	}
-	return fields + " is immutable: delete the object, or annotate the template akri.sh/on-immutable: recreate"
+	return fields + " is immutable; delete the object, or annotate the template akri.sh/on-immutable: recreate"
 }
 
 // source returns the template text of a field, if it has an expression.
@@ -312,5 +313,5 @@ func (a apiAnswer) show(value any) string {
 
 // inconclusive returns a finding about a response that may be different later.
 func (a apiAnswer) inconclusive(cause string) []Finding {
-	return []Finding{{Level: Inconclusive, Place: a.candidate.place, Cause: oneLine(cause, maxQuoteBytes)}}
+	return inconclusive(a.candidate.place, oneLine(cause, maxQuoteBytes))
 }

@@ -14,6 +14,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/finding"
 )
 
 // The RoleBinding that lets the controller impersonate an account may not name the
@@ -22,9 +23,10 @@ func TestTheWebhookMayNotImpersonate(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "maker",
 		errors.New(`User "system:serviceaccount:akri-system:akri-webhook" cannot impersonate resource "serviceaccounts"`))
 	a := apiAnswer{candidate: &candidate{place: "spec.x", kind: corev1.SchemeGroupVersion.WithKind("Pod")}, want: &plan.Desired{}}
-	findings := a.interpret(&problem.Error{Reason: v0.ReasonForbidden, Cause: "the controller may not impersonate it", Err: forbidden})
+	findings := a.interpret(&problem.Error{Reason: v0.ReasonForbidden, Err: forbidden})
 	if len(findings) != 1 || findings[0].Level != Inconclusive ||
-		!strings.Contains(findings[0].Cause, "the webhook may not impersonate the ServiceAccount in spec.serviceAccountName") {
+		!strings.Contains(findings[0].Cause, "the webhook may not impersonate the ServiceAccount in spec.serviceAccountName") ||
+		findings[0].Hint == "" {
 		t.Errorf("findings are %v, want one that is inconclusive", findings)
 	}
 }
@@ -66,14 +68,14 @@ func TestPrivateMessages(t *testing.T) {
 		for what, response := range responses {
 			t.Run(how+", "+what, func(t *testing.T) {
 				a.want = &plan.Desired{Content: content}
-				failure := &problem.Error{Reason: v0.ReasonApplyFailed, Cause: response.Error(), Err: response}
+				failure := &problem.Error{Mistake: finding.Mistake{Cause: response.Error()}, Reason: v0.ReasonApplyFailed, Err: response}
 				findings := a.interpret(failure)
 				if len(findings) == 0 {
 					t.Error("there is no finding")
 				}
-				for _, finding := range findings {
-					if strings.Contains(finding.String(), "hush") {
-						t.Errorf("the finding is %s", finding)
+				for _, found := range findings {
+					if strings.Contains(found.Error(), "hush") {
+						t.Errorf("the finding is %s", found)
 					}
 				}
 				if text := a.immutable(failure); strings.Contains(text, "hush") {

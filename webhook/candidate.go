@@ -9,6 +9,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 )
@@ -129,13 +130,10 @@ func (c *candidate) namespaced() bool {
 func (c *candidate) unmapped() []Finding {
 	switch {
 	case c.err != nil:
-		return []Finding{{
-			Level: Inconclusive, Place: c.place,
-			Cause: fmt.Sprintf("could not check whether the API server has kind %q in %q: %v", c.kind.Kind, c.kind.GroupVersion(), c.err),
-		}}
+		return inconclusive(c.place,
+			fmt.Sprintf("could not check whether the API server has kind %q in %q: %v", c.kind.Kind, c.kind.GroupVersion(), c.err))
 	case c.resource == nil:
-		missing := plan.KindUnavailableError(c.kind, nil)
-		return []Finding{{Level: Inconclusive, Place: c.field("kind"), Cause: missing.Cause, Hint: missing.Hint}}
+		return []Finding{{Inconclusive, problem.At(c.field("kind"), plan.KindUnavailableError(c.kind, nil)).Mistake}}
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func TestUnstable(t *testing.T) {
 	}
 	s.repeated.first.objects[0].digest = digestOf(map[string]any{"now": "12:01"})
 	_, findings := s.evaluate(tmpl)
-	if len(findings) != 1 || findings[0].Level != Deny || findings[0].Place != "spec.instanceBrokerResources[0]" {
+	if len(findings) != 1 || findings[0].Level != Deny || findings[0].Path != "spec.instanceBrokerResources[0]" {
 		t.Errorf("findings are %v", findings)
 	}
 }
@@ -110,7 +110,7 @@ func TestNoTime(t *testing.T) {
 		candidates := newCandidates(configuration, compiled, mapper)
 		devices := newDeviceFactory(configuration, compiled, nil)
 		_, findings = chain.checkRendering(ctx, admissionRequest{configuration: configuration}, compiled, candidates, devices)
-		if len(findings) != 1 || findings[0].Level != Deny || !strings.Contains(findings[0].String(), want) {
+		if len(findings) != 1 || findings[0].Level != Deny || !strings.Contains(findings[0].Error(), want) {
 			t.Errorf("%s: findings are %v, want one with %q", name, findings, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // reviewDetails is checkDetails with the memory and the processor that parsing takes.
@@ -30,7 +31,7 @@ func checkDetails(validators map[string]func(discoveryDetails string) error, con
 		return nil
 	}
 	if err := validate(handler.DiscoveryDetails); err != nil {
-		return []Finding{{Level: Deny, Place: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}}
+		return []Finding{{Deny, finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}}}
 	}
 	return nil
 }

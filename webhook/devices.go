@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // checkDevices warns of Pods, of Kubernetes' own kinds of workloads at both levels, that use
@@ -26,11 +27,11 @@ func checkDevices(configuration *v0.Configuration, candidates []*candidate) []Fi
 		if !hasContainers(source) || hasRequest(source) || !legacy && readsProperties(source) {
 			continue
 		}
-		findings = append(findings, Finding{
-			Level: Warn, Place: tmpl.place,
+		findings = append(findings, Finding{Warn, finding.Mistake{
+			Path:  tmpl.place,
 			Cause: "no container requests a device, so none gets the device's variables, files and mounts, or a slot",
 			Hint:  `if one uses the device, add two lines to it, "resources:" and "  limits: {'` + name + `': '1'}"`,
-		})
+		}})
 	}
 	return findings
 }

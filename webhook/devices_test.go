@@ -46,7 +46,7 @@ func TestDevices(t *testing.T) {
 				warnings := admin.warnings.take()
 				for i := range objects {
 					want := fmt.Sprintf("spec.%s[%d]: no container requests a device, so none gets the device's variables, files and mounts, "+
-						`or a slot: if one uses the device, add two lines to it, "resources:" and " limits: {'{{ RESOURCE_NAME }}': '1'}"`, level, i)
+						`or a slot; if one uses the device, add two lines to it, "resources:" and " limits: {'{{ RESOURCE_NAME }}': '1'}"`, level, i)
 					if strings.Contains(warnings, want) != tc.warned {
 						t.Errorf("warned: %q, want %q: %v", warnings, want, tc.warned)
 					}

@@ -11,6 +11,7 @@ import (
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
 )
@@ -22,7 +23,7 @@ func (c *Chain) checkDryRun(
 ) []Finding {
 	client, err := c.client(r.configuration)
 	if err != nil {
-		return []Finding{{Level: Inconclusive, Place: "spec", Cause: err.Error()}}
+		return inconclusive("spec", err.Error())
 	}
 	findings := make([][]Finding, len(renderings))
 	requests := newParallel()
@@ -65,16 +66,16 @@ func (c *Chain) dryRunAlternative(
 ) []Finding {
 	release, err := c.reserve(ctx, r, alternative.dryRunBytes())
 	if err != nil {
-		return []Finding{{Level: Inconclusive, Place: tmpl.place, Cause: err.Error()}}
+		return inconclusive(tmpl.place, err.Error())
 	}
 	defer release()
 	var object templating.Object
 	busy := c.compute(ctx, r, func(func() bool) { object, err = alternative.render(compiled) })
 	if busy != nil {
-		return []Finding{{Level: Inconclusive, Place: tmpl.place, Cause: busy.Error()}}
+		return inconclusive(tmpl.place, busy.Error())
 	}
 	if err != nil {
-		return []Finding{{Level: Deny, Place: tmpl.place, Cause: err.Error()}}
+		return []Finding{{Deny, finding.Mistake{Path: tmpl.place, Cause: err.Error()}}}
 	}
 	wants, problems := plan.Desire(c.mapper, c.policy, parentOf(r.configuration, tmpl.level), []templating.Object{object}, compiled.Place)
 	if len(problems) > 0 {
@@ -87,7 +88,7 @@ func (c *Chain) dryRunAlternative(
 
 // expected returns the finding for a problem that the controller would have, too: it
 // denies the request unless the problem may heal.
-func expected(found problem.Problem) Finding {
+func expected(found *problem.Error) Finding {
 	finding := denial(found)
 	if found.Retryable {
 		finding.Level = Inconclusive

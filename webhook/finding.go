@@ -7,10 +7,12 @@ import (
 	"unicode/utf8"
 
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/internal/text"
 )
 
-// Level is the effect of a finding on the request.
+// Level is the effect of a finding on the request, in ascending order: the highest of all
+// findings is that of the response.
 type Level int
 
 const (
@@ -31,24 +33,24 @@ const (
 // Finding is one message to the author of a Configuration.
 type Finding struct {
 	Level Level
-	// Place is the path of the field, starting with spec or metadata.
-	Place string
-	// Cause is the error at that place.
-	Cause string
-	// Hint is the remedy. It may be empty.
-	Hint string
+	finding.Mistake
 }
 
 // denies reports whether the finding rejects the request.
-func (f Finding) denies() bool { return f.Level == Deny || f.Level == Forbid || f.Level == Busy }
+func (f Finding) denies() bool { return f.Level >= Deny }
 
 // tooBusy returns the finding for a review for which there is no capacity.
 func tooBusy(err error) Finding {
-	return Finding{Level: Busy, Place: "spec", Cause: err.Error(), Hint: "try again in a few seconds"}
+	return Finding{Busy, finding.Mistake{Path: "spec", Cause: err.Error(), Hint: "try again in a few seconds"}}
 }
 
-// String returns the finding on one line: PLACE: CAUSE: HINT.
-func (f Finding) String() string { return problem.Message(f.Place, f.Cause, f.Hint) }
+// inconclusive returns the finding for a check that has no result.
+func inconclusive(path, cause string) []Finding {
+	return []Finding{{Inconclusive, finding.Mistake{Path: path, Cause: cause}}}
+}
+
+// denial returns a finding that rejects the request because of a problem.
+func denial(found *problem.Error) Finding { return Finding{Deny, found.Mistake} }
 
 // Limits of a response. The API server truncates longer warnings.
 const (
@@ -59,12 +61,12 @@ const (
 	inconclusiveNote = " (not known yet; the controller will report it in the conditions)"
 )
 
-// denials returns the message of a rejection, or "" if no finding denies.
+// denials returns the message of a rejection.
 func denials(findings []Finding) string {
 	var lines []string
 	for _, finding := range findings {
 		if finding.denies() {
-			lines = append(lines, oneLine(finding.String(), maxDenialBytes))
+			lines = append(lines, oneLine(finding.Error(), maxDenialBytes))
 		}
 	}
 	if more := len(lines) - maxDenials; more > 0 {
@@ -79,9 +81,9 @@ func warnings(findings []Finding) []string {
 	for _, finding := range findings {
 		switch finding.Level {
 		case Warn:
-			lines = append(lines, oneLine(finding.String(), maxWarningBytes))
+			lines = append(lines, oneLine(finding.Error(), maxWarningBytes))
 		case Inconclusive:
-			lines = append(lines, oneLine(finding.String(), maxWarningBytes)+inconclusiveNote)
+			lines = append(lines, oneLine(finding.Error(), maxWarningBytes)+inconclusiveNote)
 		}
 	}
 	if more := len(lines) - maxWarnings; more > 0 {

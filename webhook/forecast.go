@@ -14,6 +14,7 @@ import (
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
 
@@ -140,7 +141,7 @@ func (c *Chain) plan(
 		return nil, nil, prediction{unknown: true}
 	}
 	for _, found := range compiled.Diagnosed(v0.ReasonRenderFailed, diagnostics) {
-		result.failures = append(result.failures, found.Message())
+		result.failures = append(result.failures, found.Error())
 	}
 	steps := plan.Compute(plan.Input{
 		Parent:   parent,
@@ -153,13 +154,13 @@ func (c *Chain) plan(
 }
 
 // predictProblems returns the prediction for objects that cannot be applied.
-func predictProblems(problems []problem.Problem) prediction {
+func predictProblems(problems []*problem.Error) prediction {
 	var result prediction
 	for _, found := range problems {
 		switch found.Reason {
 		case v0.ReasonKindUnavailable: // checkDryRun has reported it
 		case v0.ReasonRefused, v0.ReasonConflict:
-			result.failures = append(result.failures, found.Message())
+			result.failures = append(result.failures, found.Error())
 		default:
 			result.unknown = true
 		}
@@ -222,13 +223,13 @@ func (f *instanceForecast) try(ctx context.Context, parent ownership.Parent, ste
 	}
 	switch {
 	case problem.Reason(err) == v0.ReasonImmutable:
-		return prediction{failures: []string{fmt.Sprintf("%s: %s", failing, interpreter.immutable(err))}}
+		return prediction{failures: []string{failing + ": " + interpreter.immutable(err)}}
 	case len(findings) == 0:
 		return prediction{change: true}
 	case findings[0].Level == Inconclusive:
 		return prediction{unknown: true}
 	}
-	return prediction{failures: []string{fmt.Sprintf("%s: %s", failing, findings[0])}}
+	return prediction{failures: []string{failing + ": " + findings[0].Error()}}
 }
 
 // Limits of the failures that summary names.
@@ -252,10 +253,10 @@ func summary(affected affectedInstances, predictions []prediction) []Finding {
 			}
 		}
 		if len(p.failures) > 0 {
-			failing = append(failing, Finding{
-				Level: Warn, Place: "Instance " + affected.names[i],
-				Cause: "would fail: " + strings.Join(p.failures[:min(maxFailuresPerInstance, len(p.failures))], "; "),
-			})
+			failing = append(failing, Finding{Warn, finding.Mistake{
+				Path:  "Instance " + affected.names[i],
+				Cause: "would fail: " + strings.Join(p.failures[:min(maxFailuresPerInstance, len(p.failures))], "; and "),
+			}})
 		}
 	}
 	if change+recreate+prune+unknown+len(failing) == 0 {
@@ -270,5 +271,5 @@ func summary(affected affectedInstances, predictions []prediction) []Finding {
 	if affected.more {
 		place = fmt.Sprintf("of the first %d Instances", tried)
 	}
-	return append([]Finding{{Level: Warn, Place: place, Cause: cause}}, failing[:min(len(failing), maxFailingInstances)]...)
+	return append([]Finding{{Warn, finding.Mistake{Path: place, Cause: cause}}}, failing[:min(len(failing), maxFailingInstances)]...)
 }

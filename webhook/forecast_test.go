@@ -281,7 +281,7 @@ func TestGroup(t *testing.T) {
 func TestForecastOfInstancesThatAreGone(t *testing.T) {
 	affected := affectedInstances{names: []string{"cam-0", "cam-1"}}
 	findings := summary(affected, []prediction{{gone: true}, {change: true}})
-	if len(findings) != 1 || findings[0].Place != "of 1 Instances" {
+	if len(findings) != 1 || findings[0].Path != "of 1 Instances" {
 		t.Errorf("the summary is %v, want one of 1 Instances", findings)
 	}
 	if findings = summary(affected, []prediction{{gone: true}, {gone: true}}); len(findings) > 0 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -109,12 +108,12 @@ func (h *reviewHandler) admit(ctx context.Context, incoming *admissionv1.Admissi
 	decoded := decodedBytes(incoming.Object.Raw)
 	if decoded > maxDecodedBytes {
 		return denyError(&statusError{http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, fmt.Sprintf(
-			"spec: the Configuration has too many fields: decoded, it would take %d MiB, and the limit is %d MiB: "+
+			"spec: the Configuration has too many fields: decoded, it would take %d MiB, and the limit is %d MiB; "+
 				"use fewer or smaller templates, or several Configurations", decoded>>20, maxDecodedBytes>>20)})
 	}
 	if size := specBytes(incoming.Object.Raw); size > maxSpecBytes && size > specBytes(incoming.OldObject.Raw) {
 		return denyError(&statusError{http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, fmt.Sprintf(
-			"spec: it has %d KiB of JSON, and the limit is %d KiB: "+
+			"spec: it has %d KiB of JSON, and the limit is %d KiB; "+
 				"put large values into a ConfigMap that the brokers mount, or use several Configurations", size>>10, maxSpecBytes>>10)})
 	}
 	compiled := compiledBytes(incoming.Object.Raw, decoded)
@@ -187,19 +186,18 @@ func decodeRequest(incoming *admissionv1.AdmissionRequest) (admissionRequest, er
 
 // responseFor returns the response to a request with these findings.
 func responseFor(findings []Finding) *admissionv1.AdmissionResponse {
-	message := denials(findings)
-	response := &admissionv1.AdmissionResponse{Allowed: true, Result: &metav1.Status{Code: http.StatusOK}}
-	has := func(level Level) bool {
-		return slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == level })
+	highest := Warn
+	for _, found := range findings {
+		highest = max(highest, found.Level)
 	}
-	switch {
-	case message == "":
-	case has(Busy):
-		response = deny(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, message)
-	case has(Forbid):
-		response = deny(http.StatusForbidden, metav1.StatusReasonForbidden, message)
-	default:
-		response = deny(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, message)
+	response := &admissionv1.AdmissionResponse{Allowed: true, Result: &metav1.Status{Code: http.StatusOK}}
+	switch highest {
+	case Busy:
+		response = deny(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, denials(findings))
+	case Forbid:
+		response = deny(http.StatusForbidden, metav1.StatusReasonForbidden, denials(findings))
+	case Deny:
+		response = deny(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, denials(findings))
 	}
 	response.Warnings = warnings(findings)
 	return response

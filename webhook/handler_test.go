@@ -14,6 +14,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/webhook/certs"
 )
 
@@ -207,12 +208,12 @@ func TestTimeout(t *testing.T) {
 
 func TestResponse(t *testing.T) {
 	answer := responseFor([]Finding{
-		{Level: Warn, Place: "spec.a", Cause: "one"},
-		{Level: Deny, Place: "spec.b", Cause: "two\nlines\x1b", Hint: "three"},
-		{Level: Forbid, Place: "spec.c", Cause: "four"},
-		{Level: Inconclusive, Place: "spec.d", Cause: "five"},
+		{Warn, finding.Mistake{Path: "spec.a", Cause: "one"}},
+		{Deny, finding.Mistake{Path: "spec.b", Cause: "two\nlines\x1b", Hint: "three"}},
+		{Forbid, finding.Mistake{Path: "spec.c", Cause: "four"}},
+		{Inconclusive, finding.Mistake{Path: "spec.d", Cause: "five"}},
 	})
-	if answer.Allowed || answer.Result.Code != http.StatusForbidden || answer.Result.Message != "spec.b: two lines\ufffd: "+
+	if answer.Allowed || answer.Result.Code != http.StatusForbidden || answer.Result.Message != "spec.b: two lines\ufffd; "+
 		"three\nspec.c: four" {
 		t.Errorf("denied with %+v", answer.Result)
 	}
@@ -222,8 +223,8 @@ func TestResponse(t *testing.T) {
 	}
 	var many []Finding
 	for i := range 200 {
-		many = append(many, Finding{Level: Deny, Place: fmt.Sprintf("spec.x[%d]", i), Cause: strings.Repeat("ä", 5000)},
-			Finding{Level: Warn, Cause: strings.Repeat("ä", 5000)})
+		many = append(many, Finding{Deny, finding.Mistake{Path: fmt.Sprintf("spec.x[%d]", i), Cause: strings.Repeat("ä", 5000)}},
+			Finding{Warn, finding.Mistake{Cause: strings.Repeat("ä", 5000)}})
 	}
 	answer = responseFor(many)
 	if size := len(answer.Result.Message); size > 64<<10 || !strings.HasSuffix(answer.Result.Message, "and 180 more errors") {

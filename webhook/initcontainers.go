@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // checkInitContainers warns of init containers that request devices and are not
@@ -22,12 +23,12 @@ func checkInitContainers(configuration *v0.Configuration, candidates []*candidat
 			source = legacySpec(configuration, tmpl.place)
 		}
 		for _, path := range initContainersWithDevices(source) {
-			findings = append(findings, Finding{
-				Level: Warn, Place: tmpl.place + path,
+			findings = append(findings, Finding{Warn, finding.Mistake{
+				Path: tmpl.place + path,
 				Cause: "an init container that requests a device keeps it until the Pod ends, " +
 					"and the Pod may be killed when the kubelet restarts",
 				Hint: "request the device in the containers only, or make it a sidecar with restartPolicy: Always",
-			})
+			}})
 		}
 	}
 	return findings

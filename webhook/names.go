@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // maxNamesPerPage bounds the names of Configurations that are read at a time.
@@ -30,19 +31,16 @@ func (c *Chain) checkName(ctx context.Context, r admissionRequest) []Finding {
 	case errors.Is(err, errBusy):
 		return []Finding{tooBusy(err)}
 	case err != nil:
-		return []Finding{{
-			Level: Inconclusive, Place: "metadata.name",
-			Cause: fmt.Sprintf("could not check whether another namespace uses this name: %v", err),
-		}}
+		return inconclusive("metadata.name", fmt.Sprintf("could not check whether another namespace uses this name: %v", err))
 	case rival != "":
 		// The message does not name the namespace: the requester may not be allowed to
 		// see it.
-		return []Finding{{
-			Level: Deny, Place: "metadata.name",
+		return []Finding{{Deny, finding.Mistake{
+			Path: "metadata.name",
 			Cause: fmt.Sprintf("another namespace has a Configuration %q, and nodes would offer the devices of both as %s",
 				rival, v0.CommonResource(rival, r.configuration.Name)),
 			Hint: "choose another name",
-		}}
+		}}}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // checkNumber denies a further Configuration in a namespace that has [v0.MaxConfigurations]. Those
@@ -19,9 +20,7 @@ func (c *cluster) checkNumber(ctx context.Context, r admissionRequest) []Finding
 	// The server counts those that it does not send.
 	page, err := c.rows(ctx, v0.ConfigurationResource, r.configuration.Namespace, metav1.IncludeNone, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return []Finding{{
-			Level: Inconclusive, Place: "metadata.namespace", Cause: fmt.Sprintf("could not count the Configurations of the namespace: %v", err),
-		}}
+		return inconclusive("metadata.namespace", fmt.Sprintf("could not count the Configurations of the namespace: %v", err))
 	}
 	number := int64(len(page.Rows))
 	if page.Metadata.RemainingItemCount != nil {
@@ -30,9 +29,9 @@ func (c *cluster) checkNumber(ctx context.Context, r admissionRequest) []Finding
 	if number < v0.MaxConfigurations {
 		return nil
 	}
-	return []Finding{{
-		Level: Deny, Place: "metadata.namespace",
+	return []Finding{{Deny, finding.Mistake{
+		Path:  "metadata.namespace",
 		Cause: fmt.Sprintf("the namespace has %d Configurations already, and the limit is %d", number, v0.MaxConfigurations),
 		Hint:  "delete one, or use another namespace",
-	}}
+	}}}
 }

@@ -25,7 +25,7 @@ func TestNumberOfConfigurations(t *testing.T) {
 	expect(t, group.Wait(), "")
 	w.guard()
 	expect(t, admin.apply(named(v0.MaxConfigurations-1)), "")
-	expect(t, admin.apply(named(v0.MaxConfigurations)), "the namespace has 100 Configurations already, and the limit is 100: delete one")
+	expect(t, admin.apply(named(v0.MaxConfigurations)), "the namespace has 100 Configurations already, and the limit is 100; delete one")
 	expect(t, admin.apply(strings.Replace(named(0), "foo0", "foo1", 1)), "")
 }
 
@@ -40,7 +40,7 @@ func TestSizeOfASpec(t *testing.T) {
 	}
 	expect(t, admin.apply(sized(maxSpecBytes+10_000)), "")
 	w.guard()
-	const refused = "KiB of JSON, and the limit is 256 KiB: put large values into a ConfigMap"
+	const refused = "KiB of JSON, and the limit is 256 KiB; put large values into a ConfigMap"
 	expect(t, admin.apply(sized(maxSpecBytes+20_000)), refused)
 	expect(t, admin.apply(sized(maxSpecBytes+5000)), "")
 	expect(t, admin.apply(sized(maxSpecBytes-10_000)), "")

@@ -12,6 +12,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/internal/finding"
 )
 
 // maxReviews limits the access reviews that one request causes.
@@ -48,11 +49,11 @@ func (c *cluster) checkPermissions(ctx context.Context, r admissionRequest, cand
 		})
 	}
 	if len(requirements) > maxReviews {
-		return []Finding{{
-			Level: Deny, Place: "spec",
+		return []Finding{{Deny, finding.Mistake{
+			Path:  "spec",
 			Cause: fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked", len(requirements), maxReviews),
 			Hint:  "use fewer templates with a literal metadata.name, or fewer Secrets and ConfigMaps",
-		}}
+		}}}
 	}
 	unmet, err := c.missing(ctx, r, requirements)
 	if err == nil {
@@ -151,7 +152,7 @@ func (need requirement) subject(r admissionRequest) authenticationv1.UserInfo {
 // unanswered denies a request because an access review failed: no permission is
 // assumed.
 func unanswered(err error) Finding {
-	return Finding{Level: Forbid, Place: "spec", Cause: fmt.Sprintf("could not check your permissions: %v", err), Hint: "try again"}
+	return Finding{Forbid, finding.Mistake{Path: "spec", Cause: fmt.Sprintf("could not check your permissions: %v", err), Hint: "try again"}}
 }
 
 // forbidden returns a finding for each place and resource, with the verbs that are
@@ -175,29 +176,29 @@ func forbidden(r admissionRequest, unmet []requirement) []Finding {
 func (need requirement) finding(r admissionRequest, verbs string) Finding {
 	missing := need.right
 	missing.verb = verbs
-	finding := Finding{Level: Forbid, Place: need.place}
+	result := Finding{Forbid, finding.Mistake{Path: need.place}}
 	switch {
 	case need.verb == verbImpersonate:
-		finding.Cause = fmt.Sprintf("user %q may not %s, whose permissions would create the objects", r.user.Username, missing)
-		finding.Hint = "request that permission, or remove the field"
+		result.Cause = fmt.Sprintf("user %q may not %s, whose permissions would create the objects", r.user.Username, missing)
+		result.Hint = "request that permission, or remove the field"
 	case need.pruned != "":
-		finding.Cause = fmt.Sprintf("user %q may not %s, and without the former template %s its objects would be deleted",
+		result.Cause = fmt.Sprintf("user %q may not %s, and without the former template %s its objects would be deleted",
 			r.user.Username, missing, need.pruned)
-		finding.Hint = "request that permission, or keep the template"
+		result.Hint = "request that permission, or keep the template"
 	case need.ofAccount:
-		finding.Cause = fmt.Sprintf("ServiceAccount %s may not %s, and a Configuration does not grant permissions",
+		result.Cause = fmt.Sprintf("ServiceAccount %s may not %s, and a Configuration does not grant permissions",
 			r.configuration.Spec.ServiceAccountName, missing)
-		finding.Hint = "grant it that permission, or remove the annotation"
+		result.Hint = "grant it that permission, or remove the annotation"
 	default:
-		finding.Cause = fmt.Sprintf("user %q may not %s, and a Configuration does not grant permissions", r.user.Username, missing)
-		finding.Hint = fmt.Sprintf("request these permissions, or the verb %s on the Configuration", verbDelegate)
+		result.Cause = fmt.Sprintf("user %q may not %s, and a Configuration does not grant permissions", r.user.Username, missing)
+		result.Hint = fmt.Sprintf("request these permissions, or the verb %s on the Configuration", verbDelegate)
 		if need.namespace != r.configuration.Namespace {
-			finding.Hint = "request these permissions"
+			result.Hint = "request these permissions"
 		}
 	}
 	if need.unknownKind != "" {
-		finding.Cause += fmt.Sprintf(" (the API server does not serve kind %s yet; its resource is usually called %s)",
+		result.Cause += fmt.Sprintf(" (the API server does not serve kind %s yet; its resource is usually called %s)",
 			need.unknownKind, need.resource)
 	}
-	return finding
+	return result
 }

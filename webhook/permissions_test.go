@@ -151,10 +151,10 @@ func TestTheControllerLacksARight(t *testing.T) {
 	w.serve(Handler(chain))
 	expect(t, w.as("").apply(configuration(aPod, "")), "")
 	err = w.as("").apply(configuration(aPod+","+strings.Replace(aConfigMap, "NAME }}", "NAME }}-c", 1), ""))
-	expect(t, err, "spec.instanceBrokerResources[1]: the controller may not manage configmaps: label a ClusterRole "+
+	expect(t, err, "spec.instanceBrokerResources[1]: the controller may not manage configmaps; label a ClusterRole "+
 		"akri.sh/aggregate-to-controller=true that has the rule")
 	expect(t, w.as("").apply(configuration(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}"}}`, "")),
-		"the controller may not manage secrets: label a ClusterRole")
+		"the controller may not manage secrets; label a ClusterRole")
 }
 
 // Messages do not show existing objects, and nothing is written.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // checkReferences denies discoveryProperties from other namespaces, unless agents read
@@ -21,12 +22,12 @@ func checkReferences(r admissionRequest, crossNamespace bool) []Finding {
 		if slices.ContainsFunc(stored, func(other foreignReference) bool { return other.object == reference.object }) {
 			level = Warn
 		}
-		findings = append(findings, Finding{
-			Level: level, Place: reference.place,
+		findings = append(findings, Finding{level, finding.Mistake{
+			Path:  reference.place,
 			Cause: reference.object + " is in another namespace, which agents do not read",
 			Hint: "copy it to namespace " + r.configuration.Namespace +
 				", or run the agents and the webhook with --allow-cross-namespace-properties",
-		})
+		}})
 	}
 	return findings
 }

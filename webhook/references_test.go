@@ -16,7 +16,7 @@ func referring(capacity int, field, reference string) string {
 // Agents do not read other namespaces by default: there would be no devices.
 func TestReferences(t *testing.T) {
 	const secret = "spec.discoveryHandler.discoveryProperties[1].valueFrom.secretKeyRef.namespace: " +
-		"Secret default/s is in another namespace, which agents do not read: copy it to namespace "
+		"Secret default/s is in another namespace, which agents do not read; copy it to namespace "
 	for name, tc := range map[string]struct {
 		field, reference string
 		allowed          bool

@@ -11,6 +11,7 @@ import (
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
 
@@ -53,11 +54,11 @@ func (c *Chain) checkRendering(
 		renderings = append(renderings, renderedTemplate{tmpl, alternatives})
 	}
 	if sim.incomplete && !denied(findings) {
-		findings = append(findings, Finding{
-			Level: Deny, Place: "spec",
+		findings = append(findings, Finding{Deny, finding.Mistake{
+			Path:  "spec",
 			Cause: "the templates take too long to render, even for one device",
 			Hint:  "use fewer or shorter loops",
-		})
+		}})
 	}
 	return renderings, findings
 }
@@ -79,11 +80,10 @@ func confined(
 		return nil
 	}
 	err := policy.Object(confine.ObjectOf(tmpl.kind, tmpl.namespaced(), content, conflict), configuration.Namespace)
-	refused, ok := errors.AsType[*problem.Error](err)
-	if !ok {
+	if err == nil {
 		return nil
 	}
-	return []Finding{{Level: Deny, Place: tmpl.place, Cause: refused.Cause, Hint: refused.Hint}}
+	return []Finding{denial(problem.At(tmpl.place, err))}
 }
 
 // simulation holds the outlines of the renderings that the checks compare.
@@ -228,15 +228,15 @@ func (s *simulation) evaluate(tmpl *candidate) (alternatives []outline, findings
 	case s.incomplete:
 		return alternatives, nil // there is nothing to compare with
 	case collisions == successes:
-		return alternatives, []Finding{{
-			Level: Deny, Place: tmpl.field("metadata.name"), Cause: collision, Hint: "use different names",
-		}}
+		return alternatives, []Finding{{Deny, finding.Mistake{
+			Path: tmpl.field("metadata.name"), Cause: collision, Hint: "use different names",
+		}}}
 	case s.unstable(tmpl):
-		return alternatives, []Finding{{
-			Level: Deny, Place: tmpl.place,
+		return alternatives, []Finding{{Deny, finding.Mistake{
+			Path:  tmpl.place,
 			Cause: "two renderings for the same device give different objects",
 			Hint:  "please report this as a bug",
-		}}
+		}}}
 	}
 	return alternatives, nil
 }

@@ -19,6 +19,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/internal/cputime"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/webhook/certs"
 )
 
@@ -72,7 +73,9 @@ func TestWebhookDown(t *testing.T) {
 // In an emergency, a label on the namespace turns off the webhook.
 func TestEscapeLabel(t *testing.T) {
 	w := newWorld(t)
-	w.serve(handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding { return []Finding{{Level: Deny, Cause: "never"}} })))
+	w.serve(handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding {
+		return []Finding{{Deny, finding.Mistake{Cause: "never"}}}
+	})))
 	admin := w.as("")
 	expect(t, admin.apply(configuration("", "")), "never")
 	namespaces := w.kubernetes().CoreV1().Namespaces()

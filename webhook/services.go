@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
 
@@ -44,10 +45,10 @@ func checkServices(configuration *v0.Configuration, candidates []*candidate) []F
 		if unlabeled != "" {
 			hint = fmt.Sprintf(`add the line "%s: '%s'" to %s.metadata.labels`, field.label, field.value, unlabeled)
 		}
-		findings = append(findings, Finding{
-			Level: Warn, Place: "spec." + field.name,
+		findings = append(findings, Finding{Warn, finding.Mistake{
+			Path:  "spec." + field.name,
 			Cause: "the Service selects the label " + field.label + ", which no Pod of the templates has", Hint: hint,
-		})
+		}})
 	}
 	return findings
 }

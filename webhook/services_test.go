@@ -21,9 +21,9 @@ func TestServices(t *testing.T) {
 		robot  = `{apiVersion: example.com/v1, kind: Robot, metadata: {name: "{{ %s }}"}, spec: {arms: 2}}`
 		clones = `{apiVersion: example.com/v1, kind: Clones, metadata: {name: "{{ %s }}"}, spec: {sets: [{template: {LABELS` +
 			`spec: {containers: [{name: c, image: c}]}}}]}}`
-		noInstance      = "spec.instanceServiceSpec: the Service selects the label akri.sh/instance, which no Pod of the templates has: "
+		noInstance      = "spec.instanceServiceSpec: the Service selects the label akri.sh/instance, which no Pod of the templates has; "
 		noConfiguration = "spec.configurationServiceSpec: the Service selects the label akri.sh/configuration, " +
-			"which no Pod of the templates has: "
+			"which no Pod of the templates has; "
 		useOther = "use configurationServiceSpec instead, or move the Pods to instanceBrokerResources"
 	)
 	labeled := func(labels string) string {

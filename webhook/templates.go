@@ -3,7 +3,6 @@ package webhook
 import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
-	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
 )
 
@@ -16,9 +15,4 @@ func checkTemplates(configuration *v0.Configuration, policy confine.Policy) (*te
 		findings = append(findings, denial(found))
 	}
 	return compiled, findings
-}
-
-// denial returns a finding that rejects the request because of a problem.
-func denial(found problem.Problem) Finding {
-	return Finding{Level: Deny, Place: found.Place, Cause: found.Cause, Hint: found.Hint}
 }

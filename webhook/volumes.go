@@ -2,6 +2,7 @@ package webhook
 
 import (
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
 
@@ -20,11 +21,11 @@ func checkVolumes(candidates []*candidate) []Finding {
 		if tmpl.level == templating.ConfigurationLevel {
 			when = "the last device disappears, even for a moment"
 		}
-		findings = append(findings, Finding{
-			Level: Warn, Place: tmpl.place,
+		findings = append(findings, Finding{Warn, finding.Mistake{
+			Path:  tmpl.place,
 			Cause: "the PersistentVolumeClaim is deleted when " + when + ", and its data with it",
 			Hint:  "annotate it " + v0.Domain + "/deletion-policy: orphan to keep it, or delete if that is intended",
-		})
+		}})
 	}
 	return findings
 }

@@ -17,9 +17,9 @@ func TestVolumes(t *testing.T) {
 	const remedy = "annotate it akri.sh/deletion-policy: orphan"
 	for name, tc := range map[string]struct{ instance, group, want string }{
 		"for all devices": {group: claim(""), want: "spec.configurationBrokerResources[0]: the PersistentVolumeClaim is deleted when the " +
-			"last device disappears, even for a moment, and its data with it: " + remedy},
+			"last device disappears, even for a moment, and its data with it; " + remedy},
 		"for each device": {instance: strings.Replace(claim(""), "CONFIGURATION_NAME", "INSTANCE_NAME", 1),
-			want: "spec.instanceBrokerResources[0]: the PersistentVolumeClaim is deleted when its device disappears, and its data with it: " +
+			want: "spec.instanceBrokerResources[0]: the PersistentVolumeClaim is deleted when its device disappears, and its data with it; " +
 				remedy},
 		"kept":               {group: claim(`, annotations: {akri.sh/deletion-policy: orphan}`)},
 		"deleted on purpose": {group: claim(`, annotations: {akri.sh/deletion-policy: delete}`)},

@@ -206,13 +206,11 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 		e.Notes = append(e.Notes, append([]string{"the templates have errors; the object is unchanged:"}, messages(compiled.Problems)...)...)
 		return e, nil
 	}
+	set, values := compiled.Group, templates.GroupValues(configuration, parent.Instances)
 	if parent.Instance != nil {
-		values := templates.InstanceValues(configuration, parent.Instance)
-		addTemplate(e, found.object, compiled, compiled.Instance, values, configuration)
-	} else {
-		values := templates.GroupValues(configuration, parent.Instances)
-		addTemplate(e, found.object, compiled, compiled.Group, values, configuration)
+		set, values = compiled.Instance, templates.InstanceValues(configuration, parent.Instance)
 	}
+	addTemplate(e, found.object, compiled, set, values, configuration)
 	return e, nil
 }
 
@@ -247,10 +245,6 @@ func stateOf(object *unstructured.Unstructured, recorded []v0.ResourceStatus) st
 		return "not in the list of objects that the controller created"
 	case entry.UID != "" && entry.UID != string(object.GetUID()):
 		return "not the object the controller created, but another with the same name"
-	case entry.Ready && entry.Reason != "":
-		return "ready: " + entry.Reason
-	case entry.Ready:
-		return "ready"
 	}
-	return "not ready: " + entry.Reason
+	return view.ResourceState(entry)
 }

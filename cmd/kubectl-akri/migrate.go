@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/internal/finding"
 )
 
 func newMigrate(streams cli.Streams, a access) *cobra.Command {
@@ -48,7 +50,7 @@ you may not read is named and left out; of Secrets, only the metadata is read.
 The exit code is 0 if nothing blocks the move, 1 if something does, and 2 if the
 cluster cannot be read.`,
 		Example: `  kubectl akri migrate check
-  kubectl akri migrate check -o json | jq '.findings[] | select(.severity == "blocks")'`,
+  kubectl akri migrate check -o json | jq '.findings[] | select(.level == "error")'`,
 		Args: cobra.NoArgs,
 	}
 	command.RunE = func(command *cobra.Command, _ []string) error {
@@ -69,7 +71,7 @@ func (o *migrateCheckOptions) run(ctx context.Context, streams cli.Streams) erro
 		return cli.Failed(err)
 	}
 	err = o.output.Print(streams.Out, report, report.print)
-	if n := report.count(blocks); err == nil && n > 0 {
+	if n := report.count(finding.Error); err == nil && n > 0 {
 		return fmt.Errorf("the move is blocked: see the first %d of the findings", n)
 	}
 	return err
@@ -92,7 +94,7 @@ type migration struct {
 func (c *cluster) checkMigration(ctx context.Context) (*migrationReport, error) {
 	m := &migration{cluster: c}
 	m.report = migrationReport{
-		Installation: installation{Workloads: []string{}, Handlers: []string{}}, Findings: []finding{}, Objects: []objectOutcome{},
+		Installation: installation{Workloads: []string{}, Handlers: []string{}}, Findings: []finding.Finding{}, Objects: []objectOutcome{},
 	}
 	list, err := c.dynamic.Resource(v0.GroupVersion.WithResource("configurations")).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -112,10 +114,7 @@ func (c *cluster) checkMigration(ctx context.Context) (*migrationReport, error) 
 			return nil, err
 		}
 	}
-	order := []severity{blocks, changes, note}
-	slices.SortStableFunc(m.report.Findings, func(a, b finding) int {
-		return slices.Index(order, a.Severity) - slices.Index(order, b.Severity)
-	})
+	slices.SortStableFunc(m.report.Findings, func(a, b finding.Finding) int { return cmp.Compare(a.Level, b.Level) })
 	return &m.report, nil
 }
 

@@ -173,8 +173,8 @@ func TestMigrateCheck(t *testing.T) {
 	check := w.run("", "migrate", "check")
 	check.want(t, 0)
 	check.golden(t, "healthy.check.txt")
-	w.run("", "migrate", "check", "-o", "json").want(t, 0, `"severity": "changes"`, `"outcome": "kept"`)
-	w.run("", "migrate", "check", "-o", "yaml").want(t, 0, "severity: changes", "outcome: kept")
+	w.run("", "migrate", "check", "-o", "json").want(t, 0, `"level": "warning"`, `"outcome": "kept"`)
+	w.run("", "migrate", "check", "-o", "yaml").want(t, 0, "level: warning", "outcome: kept")
 	w.run("", "migrate", "check", "-o", "table").want(t, 2, "use json or yaml")
 	if !slices.Equal(before, w.stored()) {
 		t.Error("something was written")

@@ -20,6 +20,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/offline"
 	"akri.sh/akri/cmd/kubectl-akri/schema"
 	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/internal/finding"
 )
 
 // byAkri selects what Akri's controller created. Its Services for an Instance, and those of
@@ -63,11 +64,12 @@ func (m *migration) objects(ctx context.Context) error {
 // are bare node names; qualified ones belong to others.
 func (m *migration) owned(place string, object metav1.Object) {
 	if object.GetDeletionTimestamp() != nil {
-		m.report.add(changes, place, "", "it is being deleted, which is completed once the finalizers of Akri's agents are off")
+		m.report.add(finding.Warning, place, "", "it is being deleted, which is completed once the finalizers of Akri's agents are off")
 	}
 	for _, node := range object.GetFinalizers() {
 		if !strings.Contains(node, "/") && m.gone(node) {
-			m.report.add(changes, place, "", "the finalizer of node %s, which does not exist, keeps it from being deleted, and is taken off", node)
+			m.report.add(finding.Warning, place, "",
+				"the finalizer of node %s, which does not exist, keeps it from being deleted, and is taken off", node)
 		}
 	}
 }
@@ -83,7 +85,7 @@ func (m *migration) gone(node string) bool {
 func (m *migration) references(ctx context.Context, place string, object *unstructured.Unstructured) error {
 	c, err := decode[v0.Configuration](object.Object)
 	if err != nil {
-		m.report.add(blocks, place, "correct the field", "the controller cannot read it: %v", err)
+		m.report.add(finding.Error, place, "correct the field", "the controller cannot read it: %v", err)
 		return nil
 	}
 	for _, pod := range []string{"brokerPodSpec", "brokerJobSpec.template.spec"} {
@@ -91,7 +93,7 @@ func (m *migration) references(ctx context.Context, place string, object *unstru
 		account, _, _ := unstructured.NestedString(object.Object, path...)
 		missing, err := m.missing(ctx, "ServiceAccount", c.Namespace, account)
 		if missing && account != "default" {
-			m.report.add(changes, place, "create the ServiceAccount", "the ServiceAccount %s of its brokers does not exist: "+
+			m.report.add(finding.Warning, place, "create the ServiceAccount", "the ServiceAccount %s of its brokers does not exist: "+
 				"they cannot be created, and edits are rejected until it does", account)
 		}
 		if err != nil {
@@ -125,18 +127,18 @@ func (m *migration) property(ctx context.Context, place string, c *v0.Configurat
 	moved := key.Namespace == "" && c.Namespace != metav1.NamespaceDefault
 	switch {
 	case moved && missing:
-		m.report.add(blocks, place, "copy it to namespace "+c.Namespace,
+		m.report.add(finding.Error, place, "copy it to namespace "+c.Namespace,
 			"%s has no namespace: Akri reads it in default, this one in %s, where it does not exist; discovery would fail", what, c.Namespace)
 	case moved:
-		m.report.add(changes, place, "compare it with the one in default",
+		m.report.add(finding.Warning, place, "compare it with the one in default",
 			"%s has no namespace: Akri reads it in default, this one in %s", what, c.Namespace)
 	case key.Namespace != "" && key.Namespace != c.Namespace:
-		m.report.add(blocks, place, "copy it to namespace "+c.Namespace+", or run the agents with --allow-cross-namespace-properties",
+		m.report.add(finding.Error, place, "copy it to namespace "+c.Namespace+", or run the agents with --allow-cross-namespace-properties",
 			"%s is in namespace %s, where agents do not read without a flag; discovery would fail", what, key.Namespace)
 	case missing:
-		m.report.add(changes, place, "create it", "%s does not exist, so discovery fails, as with Akri", what)
+		m.report.add(finding.Warning, place, "create it", "%s does not exist, so discovery fails, as with Akri", what)
 	}
-	m.report.add(changes, place, "grant it: kubectl akri rbac -n "+c.Namespace+" "+c.Name+" | kubectl apply -f -",
+	m.report.add(finding.Warning, place, "grant it: kubectl akri rbac -n "+c.Namespace+" "+c.Name+" | kubectl apply -f -",
 		"the agents need permission to read what discoveryProperties refer to")
 	return err
 }
@@ -181,7 +183,7 @@ func (m *migration) outcomes(place string, c *unstructured.Unstructured, found e
 		objects, _ = offline.Stored(c.Object, given...)
 	}
 	for _, mistake := range mistakes {
-		s, effect := changes, "it stays, but edits are rejected until this is corrected"
+		level, effect := finding.Warning, "it stays, but edits are rejected until this is corrected"
 		switch mistake.Path {
 		case "metadata.name":
 			effect = "it goes on working, but cannot be created again"
@@ -190,11 +192,11 @@ func (m *migration) outcomes(place string, c *unstructured.Unstructured, found e
 			}
 			mistake.Hint = "create it under another name when it suits you: its Instances and resources get new names"
 		case "spec.protocol", "spec.properties", "spec.units", "spec.brokerPodSpec": // of Akri 0.6 and older
-			s, effect = blocks, "it is lost at the next write"
+			level, effect = finding.Error, "it is lost at the next write"
 		case "spec.brokerSpec": // a Pod and a Job
-			s, effect, mistake.Hint = blocks, "neither is created", "keep one of them"
+			level, effect, mistake.Hint = finding.Error, "neither is created", "keep one of them"
 		}
-		m.report.add(s, place, mistake.Hint, "%s: %s; %s", mistake.Path, strings.TrimPrefix(mistake.Cause, mistake.Path+" "), effect)
+		m.report.add(level, place, mistake.Hint, "%s: %s; %s", mistake.Path, strings.TrimPrefix(mistake.Cause, mistake.Path+" "), effect)
 	}
 	for i := range instances {
 		m.instance(name, &instances[i], found.pods)
@@ -210,7 +212,7 @@ func (m *migration) instance(configuration string, instance *v0.Instance, pods [
 	place := "Instance " + instance.Namespace + "/" + instance.Name
 	m.owned(place, instance)
 	if instance.Spec.CDIName == "" {
-		m.report.add(blocks, place, "upgrade Akri to 0.13 first, or delete the Instance: it is created again, and its brokers restart",
+		m.report.add(finding.Error, place, "upgrade Akri to 0.13 first, or delete the Instance: it is created again, and its brokers restart",
 			"it has no cdiName, as before Akri 0.13, so agents cannot write it")
 	}
 	add := func(object, outcome, detail string) {
@@ -227,7 +229,7 @@ func (m *migration) instance(configuration string, instance *v0.Instance, pods [
 	for _, slot := range slices.Sorted(maps.Keys(instance.Spec.DeviceUsage)) {
 		owner, err := v0.ParseOwner(string(instance.Spec.DeviceUsage[slot]))
 		if err != nil {
-			m.report.add(changes, place, `set it to ""`, "slot %s: its owner means nothing: %v", slot, err)
+			m.report.add(finding.Warning, place, `set it to ""`, "slot %s: its owner means nothing: %v", slot, err)
 		}
 		if err != nil || owner.Free() {
 			continue
@@ -237,7 +239,7 @@ func (m *migration) instance(configuration string, instance *v0.Instance, pods [
 			resource = v0.ResourceName(instance.Spec.ConfigurationName)
 		}
 		user := slices.IndexFunc(pods, func(p corev1.Pod) bool {
-			return p.Spec.NodeName == owner.Node && !terminated(p.Status.Phase) && view.Requests(&p, resource)
+			return p.Spec.NodeName == owner.Node && !view.Terminated(&p) && view.Requests(&p, resource)
 		})
 		switch {
 		case m.gone(owner.Node):
@@ -252,10 +254,6 @@ func (m *migration) instance(configuration string, instance *v0.Instance, pods [
 	}
 }
 
-func terminated(phase corev1.PodPhase) bool {
-	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
-}
-
 // judge says what happens to the objects of an Instance, or of the Configuration itself:
 // those that are rendered for it, and those that exist.
 func judge(configuration, instance string, desired []map[string]any, found existing) []objectOutcome {
@@ -263,7 +261,7 @@ func judge(configuration, instance string, desired []map[string]any, found exist
 	add := func(object, outcome, detail string) {
 		all = append(all, objectOutcome{configuration, object, outcome, detail})
 	}
-	there, hasJob := map[string]corev1.PodPhase{}, false // by KIND NAME
+	there, hasJob := map[string]bool{}, false // whether each has terminated, by KIND NAME
 	namespace, name, _ := strings.Cut(configuration, "/")
 	isOwn := func(object metav1.Object) bool {
 		labels := object.GetLabels()
@@ -272,24 +270,24 @@ func judge(configuration, instance string, desired []map[string]any, found exist
 	}
 	for i := range found.pods {
 		if pod := &found.pods[i]; isOwn(pod) {
-			there["Pod "+pod.Name] = pod.Status.Phase
+			there["Pod "+pod.Name] = view.Terminated(pod)
 		}
 	}
 	for i := range found.others {
 		if object := &found.others[i]; isOwn(object) {
-			there[object.GetKind()+" "+object.GetName()] = ""
+			there[object.GetKind()+" "+object.GetName()] = false
 			hasJob = hasJob || object.GetKind() == "Job"
 		}
 	}
 	for _, content := range desired {
 		object := unstructured.Unstructured{Object: content}
 		what, kind := object.GetKind()+" "+object.GetName(), object.GetKind()
-		phase, exists := there[what]
+		terminated, exists := there[what]
 		delete(there, what)
 		switch problems := schema.CheckBuiltIn(content, nil); {
 		case len(problems) > 0:
 			add(what, "rejected", problems[0].Error())
-		case terminated(phase):
+		case terminated:
 			add(what, "deleted", "it has terminated and is replaced")
 		case exists:
 			add(what, "kept", map[string]string{"Pod": "not restarted", "Service": "with its address"}[kind])

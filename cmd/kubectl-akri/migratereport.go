@@ -6,14 +6,16 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"akri.sh/akri/internal/finding"
 )
 
 // migrationReport says what a move to this Akri does to a cluster.
 type migrationReport struct {
-	Installation installation    `json:"installation"`
-	Findings     []finding       `json:"findings"` // the worst first
-	Objects      []objectOutcome `json:"objects"`
-	Unread       []string        `json:"unread,omitempty"` // for lack of permission
+	Installation installation      `json:"installation"`
+	Findings     []finding.Finding `json:"findings"` // the worst first
+	Objects      []objectOutcome   `json:"objects"`
+	Unread       []string          `json:"unread,omitempty"` // for lack of permission
 }
 
 // installation is the original Akri in a cluster.
@@ -25,21 +27,9 @@ type installation struct {
 	Handlers  []string `json:"handlers"`
 }
 
-// severity is how much a finding matters.
-type severity string
-
-const (
-	blocks  severity = "blocks"  // it has to be settled before the move
-	changes severity = "changes" // it works differently afterwards
-	note    severity = "note"    // it is good to know
-)
-
-// finding is something that the operator should know before the move.
-type finding struct {
-	Severity severity `json:"severity"`
-	Place    string   `json:"place"`
-	Cause    string   `json:"cause"`
-	Hint     string   `json:"hint,omitempty"`
+// titles say what the levels of findings mean here.
+var titles = [...]string{
+	finding.Error: "Settle before the move", finding.Warning: "Works differently afterwards", finding.Note: "Notes",
 }
 
 // objectOutcome is what happens to one object or slot: kept, created, deleted, freed, left
@@ -52,17 +42,18 @@ type objectOutcome struct {
 }
 
 // add adds a finding, once.
-func (r *migrationReport) add(s severity, place, remedy, cause string, arguments ...any) {
-	if one := (finding{s, place, fmt.Sprintf(cause, arguments...), remedy}); !slices.Contains(r.Findings, one) {
+func (r *migrationReport) add(level finding.Level, place, remedy, cause string, arguments ...any) {
+	mistake := finding.Mistake{Path: place, Cause: fmt.Sprintf(cause, arguments...), Hint: remedy}
+	if one := (finding.Finding{Level: level, Mistake: mistake}); !slices.Contains(r.Findings, one) {
 		r.Findings = append(r.Findings, one)
 	}
 }
 
-// count returns the number of findings of a severity.
-func (r *migrationReport) count(s severity) int {
+// count returns the number of findings of a level.
+func (r *migrationReport) count(level finding.Level) int {
 	count := 0
 	for _, one := range r.Findings {
-		if one.Severity == s {
+		if one.Level == level {
 			count++
 		}
 	}
@@ -76,14 +67,11 @@ func (r *migrationReport) print(out io.Writer) error {
 	for _, what := range r.Unread {
 		fmt.Fprintf(&text, "not read: %s: no permission\n", what)
 	}
-	titles := map[severity]string{blocks: "Settle before the move", changes: "Works differently afterwards", note: "Notes"}
-	var last severity
-	for _, one := range r.Findings {
-		if one.Severity != last {
-			fmt.Fprintf(&text, "\n%s:\n", titles[one.Severity])
+	for i, one := range r.Findings {
+		if i == 0 || one.Level != r.Findings[i-1].Level {
+			fmt.Fprintf(&text, "\n%s:\n", titles[one.Level])
 		}
-		last = one.Severity
-		fmt.Fprintf(&text, "  %s: %s\n", one.Place, one.Cause)
+		fmt.Fprintf(&text, "  %s: %s\n", one.Path, one.Cause)
 		if one.Hint != "" {
 			fmt.Fprintf(&text, "    → %s\n", one.Hint)
 		}
@@ -104,7 +92,7 @@ func (r *migrationReport) print(out io.Writer) error {
 	for line := range strings.Lines(lines.String()) {
 		text.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-	fmt.Fprintf(&text, "\n%d blocking, %d changed, %d notes\n", r.count(blocks), r.count(changes), r.count(note))
+	fmt.Fprintf(&text, "\n%d blocking, %d changed, %d notes\n", r.count(finding.Error), r.count(finding.Warning), r.count(finding.Note))
 	_, err := io.WriteString(out, text.String())
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // workload is a Deployment or a DaemonSet.
@@ -165,7 +166,7 @@ func (m *migration) controllers(all []workload) {
 	}
 	for i := range all {
 		if w := &all[i]; w.kind == "Deployment" && w.Name == "akri-controller" && w.running > 0 {
-			m.report.add(blocks, w.place(), "stop Akri's: kubectl scale -n "+all[old].Namespace+" deployment/"+all[old].Name+" --replicas=0",
+			m.report.add(finding.Error, w.place(), "stop Akri's: kubectl scale -n "+all[old].Namespace+" deployment/"+all[old].Name+" --replicas=0",
 				"two controllers run, and each replaces the objects of the other")
 		}
 	}
@@ -176,7 +177,7 @@ func (m *migration) workload(w *workload) {
 	is := &m.report.Installation
 	is.Workloads = append(is.Workloads, strings.ToLower(w.kind)+" "+w.Namespace+"/"+w.Name)
 	if tool := w.deployer(); tool != "" {
-		m.report.add(blocks, w.place(), "suspend "+tool+" for Akri first, without pruning, and remove it there afterwards",
+		m.report.add(finding.Error, w.place(), "suspend "+tool+" for Akri first, without pruning, and remove it there afterwards",
 			"%s deploys it and would start it again next to the new one", tool)
 	}
 	switch w.role() {
@@ -191,7 +192,8 @@ func (m *migration) workload(w *workload) {
 	is.Namespace = cmp.Or(is.Namespace, w.Namespace)
 	if release := w.Annotations["meta.helm.sh/release-name"]; release != "" {
 		is.Release = release
-		m.report.add(changes, "Helm release "+w.Namespace+"/"+release, "never uninstall it: make Helm forget it, as in docs/migrate-from-akri.md",
+		m.report.add(finding.Warning, "Helm release "+w.Namespace+"/"+release,
+			"never uninstall it: make Helm forget it, as in docs/migrate-from-akri.md",
 			"helm uninstall runs a hook of Akri's chart that deletes all Configurations of all namespaces")
 	}
 }
@@ -205,7 +207,7 @@ func (m *migration) directories(w *workload) {
 	} {
 		if dir := w.hostPath(directory.inside); dir != "" && dir != directory.inside {
 			set := directory.value + "=" + strings.TrimSuffix(dir, directory.below)
-			m.report.add(changes, w.place(), "install the chart with --set "+set,
+			m.report.add(finding.Warning, w.place(), "install the chart with --set "+set,
 				"the nodes have another directory than the default for %s", directory.value)
 		}
 	}
@@ -229,25 +231,26 @@ func (m *migration) handlers(all []workload) {
 			for _, name := range w.embedded() {
 				provided[name] = true
 				if users[name] != "" {
-					m.report.add(changes, w.place(), "install the chart with --set handlers."+name+".enabled=true",
+					m.report.add(finding.Warning, w.place(), "install the chart with --set handlers."+name+".enabled=true",
 						"the handler %s is part of Akri's agent and ends with it", name)
 				}
 			}
 		case role != ofHandler:
 		case name == "":
-			m.report.add(changes, w.place(),
+			m.report.add(finding.Warning, w.place(),
 				"permit them with agent.args of the chart: --allow-device-files=udev=/dev,NAME=/dev, with the name that it registers",
 				"a handler of your own goes on working; but the device files and mounts of its devices reach containers only if the agents permit them")
 		case users[name] == "":
-			m.report.add(changes, w.place(), "restart it after the move",
+			m.report.add(finding.Warning, w.place(), "restart it after the move",
 				"no Configuration uses the handler %s, so it does not notice that the agents are new", name)
 		default:
-			m.report.add(note, w.place(), "", "the handler %s goes on working unchanged; this Akri has its own, which can replace it later", name)
+			m.report.add(finding.Note, w.place(), "",
+				"the handler %s goes on working unchanged; this Akri has its own, which can replace it later", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(users)) {
 		if !provided[name] {
-			m.report.add(note, "handler "+name, "see that it runs, and restart it after the move if a Configuration says HandlerMissing",
+			m.report.add(finding.Note, "handler "+name, "see that it runs, and restart it after the move if a Configuration says HandlerMissing",
 				"%s: no handler of this name was found: it may be one of your own, connect by network, or run outside of Kubernetes", users[name])
 		}
 	}
@@ -264,10 +267,10 @@ func (m *migration) webhooks(ctx context.Context) error {
 				switch {
 				case !judges || object.Name == "akri-configurations": // of this Akri
 				case object.Name == "akri-webhook-configuration" || object.Labels["app.kubernetes.io/part-of"] == "akri":
-					m.report.add(changes, place, "delete it before the new Akri is installed, as in docs/migrate-from-akri.md",
+					m.report.add(finding.Warning, place, "delete it before the new Akri is installed, as in docs/migrate-from-akri.md",
 						"Akri's webhook rejects Configurations with fields that it does not know, such as instanceBrokerResources")
 				default:
-					m.report.add(note, place, "see that it admits fields that Akri does not have, such as instanceBrokerResources",
+					m.report.add(finding.Note, place, "see that it admits fields that Akri does not have, such as instanceBrokerResources",
 						"somebody else's webhook judges Configurations, and stays")
 				}
 			}
@@ -285,7 +288,8 @@ func (m *migration) nodes(ctx context.Context) error {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 		})
 		if !m.ready[node.Name] {
-			m.report.add(changes, "Node "+node.Name, "", "it is not Ready: the move leaves it out, and its agent is replaced when it is back")
+			m.report.add(finding.Warning, "Node "+node.Name, "",
+				"it is not Ready: the move leaves it out, and its agent is replaced when it is back")
 		}
 	})
 }

@@ -51,7 +51,6 @@ func newPreview(c *cluster, configuration *v0.Configuration, policy confine.Poli
 // previewed is a parent with its rendered objects.
 type previewed struct {
 	ownership.Parent
-	title       string
 	objects     []templating.Object
 	diagnostics templating.Diagnostics
 	recorded    []v0.ResourceStatus
@@ -59,21 +58,17 @@ type previewed struct {
 
 // all returns the changes to the objects of the Instances and of the Configuration.
 func (p *preview) all(ctx context.Context, instances []v0.Instance) ([]view.Changes, error) {
-	title := fmt.Sprintf("Configuration %s/%s", p.configuration.Namespace, p.configuration.Name)
+	group := previewed{Parent: ownership.ConfigurationParent(p.configuration), recorded: p.configuration.Status.Resources}
 	if len(p.compiled.Problems) > 0 {
-		return []view.Changes{{Parent: title, Problems: messages(p.compiled.Problems)}}, nil
+		return []view.Changes{{Parent: group.String(), Problems: messages(p.compiled.Problems)}}, nil
 	}
 	var parents []previewed
 	for i := range instances {
 		instance := &instances[i]
-		parent := previewed{
-			Parent: ownership.InstanceParent(instance), recorded: instance.Status.Resources,
-			title: fmt.Sprintf("Instance %s/%s", instance.Namespace, instance.Name),
-		}
+		parent := previewed{Parent: ownership.InstanceParent(instance), recorded: instance.Status.Resources}
 		parent.objects, parent.diagnostics = p.compiled.Instance.Render(templates.InstanceValues(p.configuration, instance))
 		parents = append(parents, parent)
 	}
-	group := previewed{Parent: ownership.ConfigurationParent(p.configuration), recorded: p.configuration.Status.Resources, title: title}
 	if len(instances) > 0 { // configurationBrokerResources exist only while there is a device
 		group.objects, group.diagnostics = p.compiled.Group.Render(templates.GroupValues(p.configuration, instances))
 	}
@@ -90,7 +85,7 @@ func (p *preview) all(ctx context.Context, instances []v0.Instance) ([]view.Chan
 
 // changes returns the changes to the objects of one parent.
 func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, error) {
-	result := view.Changes{Parent: parent.title, Sample: p.sample}
+	result := view.Changes{Parent: parent.String(), Sample: p.sample}
 	problems := p.compiled.Diagnosed(v0.ReasonRenderFailed, parent.diagnostics)
 	desired, refusals := plan.Desire(p.cluster.mapper, p.policy, parent.Parent, parent.objects, p.compiled.Place)
 	problems = append(problems, refusals...)
@@ -316,10 +311,10 @@ func rejection(err error) string {
 }
 
 // messages returns the messages of problems.
-func messages(problems []problem.Problem) []string {
+func messages(problems []*problem.Error) []string {
 	var texts []string
-	for i := range problems {
-		texts = append(texts, problems[i].Message())
+	for _, found := range problems {
+		texts = append(texts, found.Error())
 	}
 	return texts
 }

@@ -90,13 +90,12 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		name := configuration.Namespace + "/" + configuration.Name
 		for _, problem := range templates.Compile(configuration, confine.Policy{}).Problems {
 			if problem.Reason != v0.ReasonRefused {
-				return fmt.Errorf("in Configuration %s: %s", name, problem.Message())
+				return fmt.Errorf("in Configuration %s: %w", name, problem)
 			}
-			fmt.Fprintf(streams.Err, "note: %s: %s\n", name, problem.Message())
+			fmt.Fprintf(streams.Err, "note: %s: %v\n", name, problem)
 		}
 		rights := view.Rights{
-			Namespace: configuration.Namespace, Configuration: configuration.Name, ServiceAccount: configuration.Spec.ServiceAccountName,
-			Controller: o.controller.name(), Webhook: o.webhook.name(), Agent: o.agent.name(), References: view.References(configuration),
+			Configuration: configuration, Controller: o.controller.name(), Webhook: o.webhook.name(), Agent: o.agent.name(),
 		}
 		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
 			resource, err := o.resource(streams, kind)

@@ -42,7 +42,7 @@ func TestTreeAsData(t *testing.T) {
 	var facts view.Facts
 	got := w.run("", "why", "instance/cam-1", "-o", "json")
 	if err := json.Unmarshal([]byte(got.out), &facts); err != nil || facts.Instance.Name != "cam-1" || facts.Configuration.Name != "cam" ||
-		len(facts.Findings) != 2 || !strings.Contains(facts.Findings[1].Cause, "has not reconciled") || facts.Findings[1].Remedy == "" ||
+		len(facts.Findings) != 2 || !strings.Contains(facts.Findings[1].Cause, "has not reconciled") || facts.Findings[1].Hint == "" ||
 		strings.Contains(got.out, "managedFields") {
 		t.Errorf("%v, got %s", err, got.out)
 	}

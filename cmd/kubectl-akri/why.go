@@ -17,7 +17,6 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/controller/inventory"
-	"akri.sh/akri/templating"
 )
 
 type whyOptions struct {
@@ -141,32 +140,26 @@ func (c *cluster) recorded(ctx context.Context, namespace, name string) ([]strin
 	if err := c.List(ctx, &configurations, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("list Configurations: %w", err)
 	}
-	var kinds []string
-	add := func(resources []v0.ResourceStatus) {
-		for _, resource := range resources {
-			if resource.Name == name && cmp.Or(resource.Namespace, namespace) == namespace {
-				kinds = append(kinds, strings.ToLower(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}.String()))
-			}
-		}
-	}
+	var resources []v0.ResourceStatus
 	for i := range instances.Items {
-		add(instances.Items[i].Status.Resources)
+		resources = append(resources, instances.Items[i].Status.Resources...)
 	}
 	for i := range configurations.Items {
-		add(configurations.Items[i].Status.Resources)
+		resources = append(resources, configurations.Items[i].Status.Resources...)
+	}
+	var kinds []string
+	for _, resource := range resources {
+		if resource.Name == name && cmp.Or(resource.Namespace, namespace) == namespace {
+			kinds = append(kinds, strings.ToLower(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}.String()))
+		}
 	}
 	return kinds, nil
 }
 
 // originText names what an object was created for.
 func originText(made *rendered) string {
-	parent := "Configuration"
-	if made.parent.Level == templating.InstanceLevel {
-		parent = "Instance"
-	}
-	parent = fmt.Sprintf("%s %s/%s", parent, made.parent.Namespace, made.parent.Name)
 	if made.dependent != nil {
-		return fmt.Sprintf("%s, by %s", parent, inventory.RefOfObject(made.object))
+		return fmt.Sprintf("%s, by %s", made.parent, inventory.RefOfObject(made.object))
 	}
-	return parent
+	return made.parent.String()
 }

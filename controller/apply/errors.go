@@ -15,14 +15,17 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/internal/text"
 )
 
 // ConflictError returns the error for an object that belongs to another owner.
 func ConflictError(what string) *problem.Error {
 	return &problem.Error{
+		Mistake: finding.Mistake{
+			Cause: what + " exists and was not created for this Configuration", Hint: "delete it, or give the template another metadata.name",
+		},
 		Reason:    v0.ReasonConflict,
-		Cause:     what + " exists and was not created for this Configuration: delete it, or give the template another metadata.name",
 		Retryable: true,
 	}
 }
@@ -30,15 +33,10 @@ func ConflictError(what string) *problem.Error {
 // ForbiddenError returns the error that names the permission that the controller
 // lacks.
 func ForbiddenError(resource schema.GroupVersionResource, err error) *problem.Error {
-	return &problem.Error{
-		Reason: v0.ReasonForbidden,
-		Cause: fmt.Sprintf("the controller may not manage %s: label a ClusterRole %s=true that has the rule "+
-			"{apiGroups: [%q], resources: [%q], verbs: [get, list, watch, create, patch, delete]} "+
-			"(kubectl akri rbac prints it, ready to apply); the API server says: %s",
-			resource.GroupResource(), v0.LabelAggregate, resource.Group, resource.Resource, serverSays(err)),
-		Retryable: true,
-		Err:       err,
-	}
+	return answer(v0.ReasonForbidden, fmt.Sprintf("the controller may not manage %s; label a ClusterRole %s=true that has the rule "+
+		"{apiGroups: [%q], resources: [%q], verbs: [get, list, watch, create, patch, delete]} "+
+		"(kubectl akri rbac prints it, ready to apply); the API server says: %s",
+		resource.GroupResource(), v0.LabelAggregate, resource.Group, resource.Resource, serverSays(err)), err)
 }
 
 // WatchError returns the error for a resource that cannot be watched, or whose
@@ -50,7 +48,7 @@ func WatchError(kind schema.GroupVersionKind, resource schema.GroupVersionResour
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return plan.KindUnavailableError(kind, err)
 	}
-	return answer(v0.ReasonWatchFailed, fmt.Sprintf("%s cannot be watched, so that their objects are left alone: "+
+	return answer(v0.ReasonWatchFailed, fmt.Sprintf("%s cannot be watched, so that their objects are left alone; "+
 		"the controller keeps trying; check the API server, and the connection to it; the latest error is: %s",
 		resource.GroupResource(), serverSays(err)), err)
 }
@@ -71,13 +69,14 @@ func (e *ExistingError) Unwrap() error { return e.Err }
 // KeepsChangingError returns the error for an object whose requests all fail because
 // it has changed.
 func KeepsChangingError(object string, err error) *problem.Error {
-	return answer(v0.ReasonApplyFailed, fmt.Sprintf("each request for %s is refused because it is said to have changed: "+
+	return answer(v0.ReasonApplyFailed, fmt.Sprintf("each request for %s is refused because it is said to have changed; "+
 		"look for a webhook that answers 409 Conflict: %v", object, err), err)
 }
 
-// answer returns the error for a response of the API server.
+// answer returns the error for a response of the API server. If there is a remedy, the
+// cause includes it: the response is last, because it may be long and be truncated.
 func answer(reason, cause string, err error) *problem.Error {
-	return &problem.Error{Reason: reason, Cause: cause, Retryable: true, Err: err}
+	return &problem.Error{Mistake: finding.Mistake{Cause: cause}, Reason: reason, Retryable: true, Err: err}
 }
 
 func deleteError(resource schema.GroupVersionResource, name types.NamespacedName, what string, err error) *problem.Error {
@@ -92,13 +91,13 @@ func (c *Client) forbidden(resource schema.GroupVersionResource, err error) *pro
 	}
 	if strings.Contains(err.Error(), "cannot impersonate") { // only the message says so
 		return answer(v0.ReasonForbidden,
-			fmt.Sprintf("the controller may not impersonate ServiceAccount %s (spec.serviceAccountName): in namespace %s, "+
+			fmt.Sprintf("the controller may not impersonate ServiceAccount %s (spec.serviceAccountName); in namespace %s, "+
 				"bind its own ServiceAccount to a Role that has the rule "+
 				"{apiGroups: [%q], resources: [serviceaccounts], resourceNames: [%s], verbs: [impersonate]}; the API server says: %s",
 				c.account, c.account.Namespace, "", c.account.Name, serverSays(err)), err)
 	}
 	return answer(v0.ReasonForbidden,
-		fmt.Sprintf("ServiceAccount %s (spec.serviceAccountName) may not manage %s: bind it to a Role that has the rule "+
+		fmt.Sprintf("ServiceAccount %s (spec.serviceAccountName) may not manage %s; bind it to a Role that has the rule "+
 			"{apiGroups: [%q], resources: [%q], verbs: [get, create, patch, delete]}; the API server says: %s",
 			c.account, resource.GroupResource(), resource.Group, resource.Resource, serverSays(err)), err)
 }

@@ -162,14 +162,14 @@ func TestNoAnswerAboutASecretIsQuoted(t *testing.T) {
 				if err == nil {
 					t.Fatal("no error")
 				}
-				found := problem.New("spec.x", err)
-				for _, text := range []string{err.Error(), found.Message()} {
+				found := problem.At("spec.x", err)
+				for _, text := range []string{err.Error(), found.Error()} {
 					if strings.Contains(text, hidden) {
 						t.Error(text)
 					}
 				}
-				if strings.Contains(name, "denial") && !strings.Contains(found.Message(), " denied ") {
-					t.Errorf("it is not said who denies it: %s", found.Message())
+				if strings.Contains(name, "denial") && !strings.Contains(found.Error(), " denied ") {
+					t.Errorf("it is not said who denies it: %s", found.Error())
 				}
 			})
 		}

@@ -8,6 +8,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
 
@@ -118,5 +119,5 @@ func (p Policy) Object(object Object, home string) error {
 
 // refusal returns the error for an object that only a person can change.
 func refusal(cause, hint string) error {
-	return &problem.Error{Reason: v0.ReasonRefused, Cause: cause, Hint: hint}
+	return &problem.Error{Mistake: finding.Mistake{Cause: cause, Hint: hint}, Reason: v0.ReasonRefused}
 }

@@ -20,6 +20,7 @@ import (
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/internal/text"
 )
 
@@ -41,7 +42,7 @@ const maxChanged = 3
 func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.ResourceStatus) {
 	remaining := inventory.Index(recorded)
 	e.hadJob = hadJob(recorded)
-	var contended []problem.Problem
+	var contended []*problem.Error
 	var prunes []plan.Step
 	for _, step := range steps {
 		entry, known := remaining[step.Ref]
@@ -56,7 +57,7 @@ func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.Re
 		delete(remaining, step.Ref)
 		e.result.Resources = append(e.result.Resources, e.carryOut(ctx, step, entry, known))
 		if found, ok := e.contention.Contended(e.objectKey(step), e.now); ok {
-			contended = append(contended, problem.New(step.Desired.Place, contentionError(step.Ref, found)))
+			contended = append(contended, problem.At(step.Desired.Place, contentionError(step.Ref, found)))
 			e.result.Requeue(found.Over)
 		}
 	}
@@ -164,9 +165,11 @@ func contentionError(object inventory.Ref, found contention.Contention) error {
 	}
 	return &problem.Error{
 		Reason: v0.ReasonContended, // does not heal: repairs are rate-limited separately
-		Cause: fmt.Sprintf("%s was repaired %d times or more, with less than %d minutes in between, because %s",
-			object, contention.MinRepairs, int(contention.Calm.Minutes()), who), // no count: the message must not change with each repair
-		Hint: "stop the other client, or leave the fields that it changes out of the template",
+		Mistake: finding.Mistake{
+			Cause: fmt.Sprintf("%s was repaired %d times or more, with less than %d minutes in between, because %s",
+				object, contention.MinRepairs, int(contention.Calm.Minutes()), who), // no count: the message must not change with each repair
+			Hint: "stop the other client, or leave the fields that it changes out of the template",
+		},
 	}
 }
 

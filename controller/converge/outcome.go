@@ -17,7 +17,7 @@ type Outcome struct {
 	// Resources is the new inventory.
 	Resources []v0.ResourceStatus
 	// Problems are in the order of the templates within each part of the pass.
-	Problems []problem.Problem
+	Problems []*problem.Error
 	// Held reports that the rollout gate holds a change.
 	Held bool
 	// Uncreated is the number of held objects that do not exist yet, and that are not among
@@ -33,7 +33,7 @@ type Outcome struct {
 
 // fail records an error at a place in the Configuration as a problem.
 func (o *Outcome) fail(place string, err error) {
-	o.Problems = append(o.Problems, problem.New(place, err))
+	o.Problems = append(o.Problems, problem.At(place, err))
 }
 
 // Requeue requests another pass after a delay at the latest.

@@ -13,9 +13,9 @@ var (
 	// the watch.
 	errAbandoned = errors.New("the watch was stopped")
 	// errSilent is a stream that the API server should have ended.
-	errSilent = errors.New("the API server neither sends events nor ends the watch: check whether it, " +
+	errSilent = errors.New("the API server neither sends events nor ends the watch; check whether it, " +
 		"or a proxy in front of it, is overloaded")
-	errTooShort = errors.New("the API server ends each watch as soon as it begins: check its log")
+	errTooShort = errors.New("the API server ends each watch as soon as it begins; check its log")
 )
 
 // health decides whether a watch works, from what happens to its streams. It has no

@@ -70,7 +70,7 @@ func TestDesire(t *testing.T) {
 		t.Fatalf("got %+v, want %d problems", problems, len(wants))
 	}
 	for i, want := range wants {
-		if got := problems[i]; got.Reason != want.reason || got.Retryable != want.retryable || !strings.HasPrefix(got.Message(), want.message) {
+		if got := problems[i]; got.Reason != want.reason || got.Retryable != want.retryable || !strings.HasPrefix(got.Error(), want.message) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestDesireTooMany(t *testing.T) {
 	}
 	desired, problems = Desire(testMapper{}, confine.Policy{}, cam, objects(MaxObjects+1), templating.Origin.String)
 	if len(desired) != 0 || len(problems) != 1 || problems[0].Reason != v0.ReasonRefused ||
-		!strings.Contains(problems[0].Message(), "instanceBrokerResources: 1001 objects for one device, at most 1000") {
+		!strings.Contains(problems[0].Error(), "instanceBrokerResources: 1001 objects for one device, at most 1000") {
 		t.Errorf("%d objects, problems %v", len(desired), problems)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
 
@@ -29,12 +30,12 @@ import (
 func Desire(
 	mapper meta.RESTMapper, policy confine.Policy, parent ownership.Parent,
 	rendered []templating.Object, place func(templating.Origin) string,
-) ([]Desired, []problem.Problem) {
+) ([]Desired, []*problem.Error) {
 	if len(rendered) > MaxObjects {
-		return nil, []problem.Problem{problem.New("spec."+parent.Level.String(), tooManyError(parent, len(rendered)))}
+		return nil, []*problem.Error{problem.At("spec."+parent.Level.String(), tooManyError(parent, len(rendered)))}
 	}
 	desired := make([]Desired, 0, len(rendered))
-	var problems []problem.Problem
+	var problems []*problem.Error
 	first := make(map[inventory.Ref]string, len(rendered))
 	for _, object := range rendered {
 		at := place(object.Origin)
@@ -43,7 +44,7 @@ func Desire(
 			err = duplicateError(want.Ref, other)
 		}
 		if err != nil {
-			problems = append(problems, problem.New(at, err))
+			problems = append(problems, problem.At(at, err))
 			continue
 		}
 		first[want.Ref], want.Place = at, at
@@ -152,9 +153,11 @@ func namespaced(mapping *meta.RESTMapping) bool {
 // serve.
 func KindUnavailableError(kind schema.GroupVersionKind, err error) *problem.Error {
 	return &problem.Error{
+		Mistake: finding.Mistake{
+			Cause: fmt.Sprintf("the API server has no kind %q in %q", kind.Kind, kind.GroupVersion()),
+			Hint:  "correct apiVersion and kind, or install the CustomResourceDefinition that defines it",
+		},
 		Reason:    v0.ReasonKindUnavailable,
-		Cause:     fmt.Sprintf("the API server has no kind %q in %q", kind.Kind, kind.GroupVersion()),
-		Hint:      "correct apiVersion and kind, or install the CustomResourceDefinition that defines it",
 		Retryable: true,
 		Err:       err,
 	}
@@ -164,8 +167,10 @@ func KindUnavailableError(kind schema.GroupVersionKind, err error) *problem.Erro
 // renders.
 func duplicateError(object inventory.Ref, other string) *problem.Error {
 	return &problem.Error{
+		Mistake: finding.Mistake{
+			Cause: fmt.Sprintf("%s is also rendered by %s", object, other), Hint: "give one of them another metadata.name",
+		},
 		Reason:    v0.ReasonConflict,
-		Cause:     fmt.Sprintf("%s is also rendered by %s: give one of them another metadata.name", object, other),
 		Retryable: true,
 	}
 }

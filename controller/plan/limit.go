@@ -6,6 +6,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/finding"
 )
 
 const (
@@ -30,7 +31,9 @@ func tooManyError(parent ownership.Parent, objects int) *problem.Error {
 	}
 	return &problem.Error{
 		Reason: v0.ReasonRefused,
-		Cause:  fmt.Sprintf("%d objects for one %s, at most %d are allowed, and none is applied", objects, what, MaxObjects),
-		Hint:   "use fewer templates, or shorter lists in for-each",
+		Mistake: finding.Mistake{
+			Cause: fmt.Sprintf("%d objects for one %s, at most %d are allowed, and none is applied", objects, what, MaxObjects),
+			Hint:  "use fewer templates, or shorter lists in for-each",
+		},
 	}
 }

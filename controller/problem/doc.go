@@ -3,6 +3,6 @@
 // [Error]; this package imports none of them.
 //
 // Always: the reason of an error is decided where the error is created, but for an API
-// server that did not answer, which [New] finds in any error. Never: a client, a
+// server that did not answer, which [At] finds in any error. Never: a client, a
 // request.
 package problem

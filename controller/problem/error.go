@@ -1,24 +1,42 @@
 package problem
 
-import "errors"
+import (
+	"errors"
 
-// Error is an error in words for the author of a Configuration.
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
+)
+
+// Error is a mistake that keeps objects from their desired state. Whoever creates it may
+// not know its path yet; see [At].
 type Error struct {
+	finding.Mistake
 	// Reason is a condition reason of api/v0.
 	Reason string
-	// Cause is what happened. It includes the remedy if Hint is empty.
-	Cause string
-	// Hint is the remedy.
-	Hint string
 	// Retryable reports that another attempt may succeed without intervention.
 	Retryable bool
+	// Unavailable reports that the API server did not answer. The same request may
+	// succeed as soon as it does.
+	Unavailable bool
 	// Err is the API server's answer, if there is one.
 	Err error
 }
 
-func (e *Error) Error() string { return Message(e.Cause, e.Hint) }
-
 func (e *Error) Unwrap() error { return e.Err }
+
+// At returns any error as one at a path in a Configuration.
+func At(path string, err error) *Error {
+	at := Error{Mistake: finding.Mistake{Cause: err.Error()}, Reason: v0.ReasonApplyFailed, Retryable: true, Err: err}
+	if found, ok := errors.AsType[*Error](err); ok {
+		at = *found
+	}
+	if unavailable(err) {
+		at.Mistake = finding.Mistake{Cause: describeUnavailable(err)}
+		at.Reason, at.Retryable, at.Unavailable = v0.ReasonServerUnavailable, true, true
+	}
+	at.Path = path
+	return &at
+}
 
 // Reason returns the condition reason of an error, or "" if the error is nil or
 // not an [Error].

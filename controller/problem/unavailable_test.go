@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // An error that says nothing about the object has a reason of its own, wherever it was
@@ -64,19 +65,17 @@ func TestUnavailable(t *testing.T) {
 		"our own":   {func() error { return errors.New("an object must have a kind") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, err := range []error{tc.err(), &Error{Reason: v0.ReasonApplyFailed, Cause: "rejected", Err: tc.err()}} {
-				got := New("spec", err)
+			rejected := &Error{Mistake: finding.Mistake{Cause: "rejected", Hint: "change it"}, Reason: v0.ReasonApplyFailed, Err: tc.err()}
+			for _, err := range []error{tc.err(), rejected} {
+				got := At("spec", err)
 				if got.Unavailable != (tc.want != "") {
 					t.Fatalf("unavailable: %t for %v", got.Unavailable, err)
 				}
 				if tc.want == "" {
 					continue
 				}
-				want := Problem{
-					Reason: v0.ReasonServerUnavailable, Place: "spec", Cause: "the API server " + tc.want, Retryable: true, Unavailable: true,
-				}
-				if got != want {
-					t.Errorf("problem %+v, want %+v", got, want)
+				if text := "spec: the API server " + tc.want; got.Error() != text || got.Reason != v0.ReasonServerUnavailable || !got.Retryable {
+					t.Errorf("problem %+v, want the text %q, and that it is retryable", got, text)
 				}
 			}
 		})

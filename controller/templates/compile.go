@@ -12,6 +12,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/convert"
 )
@@ -22,7 +23,7 @@ type Templates struct {
 	// Instance and Group are rendered for each device and for all of them.
 	Instance, Group *templating.Set
 	// Problems are all mistakes, in the order of the fields.
-	Problems []problem.Problem
+	Problems []*problem.Error
 
 	uid        types.UID
 	generation int64
@@ -52,7 +53,7 @@ func Compile(configuration *v0.Configuration, policy confine.Policy) *Templates 
 		if found, ok := errors.AsType[*convert.FieldError](err); ok {
 			place, err = place+"."+found.Field.String(), found.Err
 		}
-		compiled.Problems = []problem.Problem{{Reason: v0.ReasonInvalidTemplate, Place: place, Cause: err.Error()}}
+		compiled.Problems = []*problem.Error{invalid(place, err)}
 		return compiled
 	}
 	spec := configuration.Spec
@@ -71,9 +72,7 @@ func (t *Templates) compile(
 		t.names[level] = append(t.names[level], fmt.Sprintf("%s[%d]", level, i))
 		content, err := written[i].Content()
 		if err != nil {
-			t.Problems = append(t.Problems, problem.Problem{
-				Reason: v0.ReasonInvalidTemplate, Place: t.Place(templating.Origin{Level: level, Index: i}), Cause: err.Error(),
-			})
+			t.Problems = append(t.Problems, invalid(t.Place(templating.Origin{Level: level, Index: i}), err))
 		}
 		list = append(list, content)
 	}
@@ -85,7 +84,7 @@ func (t *Templates) compile(
 		apiVersion, _ := template["apiVersion"].(string)
 		kind, _ := template["kind"].(string)
 		if err := policy.Kind(schema.FromAPIVersionAndKind(apiVersion, kind)); err != nil {
-			t.Problems = append(t.Problems, problem.New(t.Place(templating.Origin{Level: level, Index: i})+".kind", err))
+			t.Problems = append(t.Problems, problem.At(t.Place(templating.Origin{Level: level, Index: i})+".kind", err))
 		}
 	}
 	set, diagnostics := templating.Compile(level, list)
@@ -111,13 +110,17 @@ func (t *Templates) Place(origin templating.Origin) string {
 
 // Diagnosed returns the problems of diagnostics. Many can read a problem's message, so
 // it does not contain what the author wrote into a Secret.
-func (t *Templates) Diagnosed(reason string, diagnostics templating.Diagnostics) []problem.Problem {
-	var problems []problem.Problem
+func (t *Templates) Diagnosed(reason string, diagnostics templating.Diagnostics) []*problem.Error {
+	var problems []*problem.Error
 	for _, diagnostic := range diagnostics {
-		found := diagnostic.Redact().In(t.Place(diagnostic.Origin)).Quoting()
-		problems = append(problems, problem.Problem{Reason: reason, Place: found.Path, Cause: found.Cause, Hint: found.Hint})
+		mistake := diagnostic.Redact().In(t.Place(diagnostic.Origin)).Quoting()
+		problems = append(problems, &problem.Error{Mistake: mistake, Reason: reason})
 	}
 	return problems
+}
+
+func invalid(path string, err error) *problem.Error {
+	return &problem.Error{Mistake: finding.Mistake{Path: path, Cause: err.Error()}, Reason: v0.ReasonInvalidTemplate}
 }
 
 // legacyFields converts Akri's legacy fields into broker resources.

@@ -34,16 +34,12 @@ type Level int
 // The levels.
 const (
 	Error   Level = iota // it is refused, or has no effect
-	Warning              // it may be refused
+	Warning              // it may be refused, or works differently
+	Note                 // it is good to know
 )
 
-// String returns error or warning.
-func (l Level) String() string {
-	if l == Warning {
-		return "warning"
-	}
-	return "error"
-}
+// String returns error, warning or note.
+func (l Level) String() string { return [...]string{"error", "warning", "note"}[l] }
 
 // MarshalText implements encoding.TextMarshaler.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -267,10 +266,7 @@ func checkConfined(c *source.Document) []finding.Finding {
 
 func refused(c *source.Document, path templating.Path, err error) finding.Finding {
 	f := finding.Finding{Position: c.Locate(path, templating.Diagnostic{})}
-	f.Path, f.Cause = path[1:].String(), err.Error()
-	if r, ok := errors.AsType[*problem.Error](err); ok {
-		f.Cause, f.Hint = r.Cause, r.Hint
-	}
+	f.Mistake = problem.At(path[1:].String(), err).Mistake
 	return f
 }
 

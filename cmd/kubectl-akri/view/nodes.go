@@ -144,7 +144,7 @@ func assignedNode(pod *corev1.Pod) string {
 
 // newer reports whether the first of two Pods of a node replaces the second.
 func newer(pod, known *corev1.Pod) bool {
-	ends := func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || terminated(p) }
+	ends := func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || Terminated(p) }
 	if ends(pod) != ends(known) {
 		return !ends(pod)
 	}

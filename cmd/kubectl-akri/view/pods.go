@@ -1,12 +1,14 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // unschedulable returns the scheduler's message if it finds no node for a Pod.
@@ -53,7 +55,8 @@ func devicesOf(container *corev1.Container) map[string]int64 {
 	return devices
 }
 
-func terminated(pod *corev1.Pod) bool {
+// Terminated reports whether all containers of a Pod have terminated for good.
+func Terminated(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
@@ -67,17 +70,12 @@ func nodeText(pod *corev1.Pod) string {
 
 // PodState returns a Pod's phase, or the reason why one of its containers waits.
 func PodState(pod *corev1.Pod) string {
-	if reason, _, _ := waitingContainer(pod); reason != "" {
-		return reason
-	}
-	if pod.Status.Reason != "" {
-		return pod.Status.Reason
-	}
-	return string(pod.Status.Phase)
+	reason, _, _ := waitingContainer(pod)
+	return cmp.Or(reason, pod.Status.Reason, string(pod.Status.Phase))
 }
 
 // failedPod explains why a Pod has failed.
-func failedPod(pod *corev1.Pod, name string) []Finding {
+func failedPod(pod *corev1.Pod, name string) []finding.Mistake {
 	if pod.Status.Phase != corev1.PodFailed {
 		return nil
 	}
@@ -93,7 +91,7 @@ func failedPod(pod *corev1.Pod, name string) []Finding {
 }
 
 // waitingPod explains why a container of a scheduled Pod does not start.
-func waitingPod(pod *corev1.Pod, name string) []Finding {
+func waitingPod(pod *corev1.Pod, name string) []finding.Mistake {
 	reason, message, container := waitingContainer(pod)
 	if reason == "" || reason == "ContainerCreating" || reason == "PodInitializing" {
 		return nil

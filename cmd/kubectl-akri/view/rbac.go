@@ -14,47 +14,13 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Rights describes the permissions that the objects of a Configuration need.
+// Rights describes the permissions that a Configuration needs.
 type Rights struct {
-	Namespace, Configuration string
-	// ServiceAccount is the one that the Configuration names. If it is empty, the
-	// controller needs the permissions.
-	ServiceAccount string
-	Resources      []schema.GroupResource
-	// References are the Secrets and ConfigMaps in discoveryProperties, which agents
-	// read.
-	References []Reference
+	*v0.Configuration
+	Resources []schema.GroupResource // of its objects
 	// Controller, Webhook and Agent are the ServiceAccounts of the controller, of the
 	// admission webhook and of the agents.
 	Controller, Webhook, Agent types.NamespacedName
-}
-
-// Reference names a Secret or a ConfigMap.
-type Reference struct {
-	types.NamespacedName
-	// Resource is secrets or configmaps.
-	Resource string
-}
-
-// References returns the objects that the discoveryProperties of a Configuration refer
-// to.
-func References(configuration *v0.Configuration) []Reference {
-	var all []Reference
-	for _, property := range configuration.Spec.DiscoveryHandler.DiscoveryProperties {
-		if property.ValueFrom == nil {
-			continue
-		}
-		for resource, key := range map[string]*v0.KeyReference{
-			"secrets": property.ValueFrom.SecretKeyRef, "configmaps": property.ValueFrom.ConfigMapKeyRef,
-		} {
-			if key != nil {
-				all = append(all, Reference{types.NamespacedName{
-					Namespace: cmp.Or(key.Namespace, configuration.Namespace), Name: key.Name,
-				}, resource})
-			}
-		}
-	}
-	return all
 }
 
 // granted lists the resources that the installed controller may manage: those of
@@ -79,6 +45,7 @@ var aggregated = map[string]string{v0.LabelAggregate: "true"}
 // as YAML: for its objects, and for agents to read its discoveryProperties. It returns ""
 // if nothing is missing.
 func Roles(rights Rights) string {
+	namespace, name, account := rights.Namespace, rights.Name, rights.Spec.ServiceAccountName
 	missing := slices.DeleteFunc(slices.Clone(rights.Resources), func(resource schema.GroupResource) bool {
 		return slices.Contains(granted[resource.Group], resource.Resource)
 	})
@@ -98,42 +65,53 @@ func Roles(rights Rights) string {
 		})
 	}
 	verbs := manageVerbs
-	if rights.ServiceAccount != "" && len(rights.Resources) > 0 {
+	if account != "" && len(rights.Resources) > 0 {
 		verbs = watchVerbs // the controller watches with its own permissions
-		bind(rights.Namespace, "akri-"+rights.Configuration, rules(rights.Resources, manageVerbs),
-			types.NamespacedName{Namespace: rights.Namespace, Name: rights.ServiceAccount})
-		bind(rights.Namespace, "akri-acts-as-"+rights.ServiceAccount, []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{rights.ServiceAccount},
+		bind(namespace, "akri-"+name, rules(rights.Resources, manageVerbs),
+			types.NamespacedName{Namespace: namespace, Name: account})
+		bind(namespace, "akri-acts-as-"+account, []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{account},
 			Verbs: []string{"impersonate"},
 		}}, rights.Controller, rights.Webhook) // the webhook impersonates it in dry runs
 	}
 	if len(missing) > 0 {
 		add(rbacv1.ClusterRole{
 			TypeMeta:   kindOfRBAC("ClusterRole"),
-			ObjectMeta: metav1.ObjectMeta{Name: "akri-controller-" + rights.Namespace + "-" + rights.Configuration, Labels: aggregated},
+			ObjectMeta: metav1.ObjectMeta{Name: "akri-controller-" + namespace + "-" + name, Labels: aggregated},
 			Rules:      rules(missing, verbs),
 		})
 	}
-	byNamespace := referenceRules(rights.References)
-	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
-		name := "akri-discovery-" + rights.Configuration
-		if namespace != rights.Namespace {
-			name = "akri-discovery-" + rights.Namespace + "-" + rights.Configuration
+	read := referenceRules(rights.Configuration)
+	for _, where := range slices.Sorted(maps.Keys(read)) {
+		role := "akri-discovery-" + name
+		if where != namespace {
+			role = "akri-discovery-" + namespace + "-" + name
 		}
-		bind(namespace, name, byNamespace[namespace], rights.Agent)
+		bind(where, role, read[where], rights.Agent)
 	}
 	return strings.Join(documents, "")
 }
 
-// referenceRules returns the rules that let agents read the references, by namespace.
-func referenceRules(references []Reference) map[string][]rbacv1.PolicyRule {
+// referenceRules returns the rules that let agents read the Secrets and ConfigMaps in the
+// discoveryProperties of a Configuration, by namespace.
+func referenceRules(configuration *v0.Configuration) map[string][]rbacv1.PolicyRule {
 	names := map[string]map[string][]string{} // by namespace and resource
-	for _, reference := range references {
-		if names[reference.Namespace] == nil {
-			names[reference.Namespace] = map[string][]string{}
+	for _, property := range configuration.Spec.DiscoveryHandler.DiscoveryProperties {
+		if property.ValueFrom == nil {
+			continue
 		}
-		of := names[reference.Namespace]
-		of[reference.Resource] = append(of[reference.Resource], reference.Name)
+		for resource, key := range map[string]*v0.KeyReference{
+			"secrets": property.ValueFrom.SecretKeyRef, "configmaps": property.ValueFrom.ConfigMapKeyRef,
+		} {
+			if key == nil {
+				continue
+			}
+			namespace := cmp.Or(key.Namespace, configuration.Namespace)
+			if names[namespace] == nil {
+				names[namespace] = map[string][]string{}
+			}
+			names[namespace][resource] = append(names[namespace][resource], key.Name)
+		}
 	}
 	all := map[string][]rbacv1.PolicyRule{}
 	for namespace, resources := range names {

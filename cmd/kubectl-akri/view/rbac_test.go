@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
+
+	v0 "akri.sh/akri/api/v0"
 )
 
 // TestGranted checks that the list matches the installed role.
@@ -55,17 +58,26 @@ func TestGranted(t *testing.T) {
 	}
 }
 
+// camera returns a Configuration with a ServiceAccount, which may be "".
+func camera(account string) *v0.Configuration {
+	return &v0.Configuration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "cam"}, Spec: v0.ConfigurationSpec{ServiceAccountName: account},
+	}
+}
+
 // The roles for agents are in the namespaces of what they read.
 func TestRolesForAgents(t *testing.T) {
-	reference := func(namespace, resource, name string) Reference {
-		return Reference{types.NamespacedName{Namespace: namespace, Name: name}, resource}
+	secret := func(namespace, name string) v0.DiscoveryProperty {
+		reference := &v0.KeyReference{Namespace: namespace, Name: name}
+		return v0.DiscoveryProperty{ValueFrom: &v0.DiscoveryPropertySource{SecretKeyRef: reference}}
+	}
+	configuration := camera("")
+	configuration.Spec.DiscoveryHandler.DiscoveryProperties = []v0.DiscoveryProperty{
+		{Name: "plain"}, secret("", "login"), secret("plant", "login"), secret("vault", "token"),
+		{ValueFrom: &v0.DiscoveryPropertySource{ConfigMapKeyRef: &v0.KeyReference{Name: "ranges"}}},
 	}
 	roles := Roles(Rights{
-		Namespace: "plant", Configuration: "cam", Agent: types.NamespacedName{Namespace: "akri-system", Name: "akri-agent"},
-		References: []Reference{
-			reference("plant", "secrets", "login"), reference("plant", "configmaps", "ranges"), reference("plant", "secrets", "login"),
-			reference("vault", "secrets", "token"),
-		},
+		Configuration: configuration, Agent: types.NamespacedName{Namespace: "akri-system", Name: "akri-agent"},
 	})
 	for _, part := range []string{
 		"  name: akri-discovery-cam\n  namespace: plant\nrules:", "  name: akri-discovery-plant-cam\n  namespace: vault\nrules:",
@@ -123,16 +135,16 @@ rules:
 	}{
 		"as installed": {
 			reason: "nothing is missing, so nothing is printed",
-			rights: Rights{Namespace: "plant", Configuration: "cam", Resources: []schema.GroupResource{pods}},
+			rights: Rights{Configuration: camera(""), Resources: []schema.GroupResource{pods}},
 		},
 		"more": {
 			reason: "installed permissions are not granted again; groups are sorted and resources are listed once",
-			rights: Rights{Namespace: "plant", Configuration: "cam", Resources: []schema.GroupResource{devices, pods, secrets, secrets}},
+			rights: Rights{Configuration: camera(""), Resources: []schema.GroupResource{devices, pods, secrets, secrets}},
 			want:   clusterRole,
 		},
 		"a ServiceAccount": {
 			reason: "it needs all permissions, only in its namespace; controller and webhook impersonate it; the controller can watch Pods already",
-			rights: Rights{Namespace: "plant", Configuration: "cam", ServiceAccount: "cams", Resources: []schema.GroupResource{pods},
+			rights: Rights{Configuration: camera("cams"), Resources: []schema.GroupResource{pods},
 				Controller: types.NamespacedName{Namespace: "akri", Name: "controller"},
 				Webhook:    types.NamespacedName{Namespace: "akri", Name: "webhook"}},
 			want: `---
@@ -209,7 +221,7 @@ subjects:
 			}
 		})
 	}
-	seen := Roles(Rights{Namespace: "plant", Configuration: "cam", ServiceAccount: "cams", Resources: []schema.GroupResource{secrets}})
+	seen := Roles(Rights{Configuration: camera("cams"), Resources: []schema.GroupResource{secrets}})
 	if _, after, found := strings.Cut(seen, "kind: ClusterRole\n"); !found || strings.Contains(after, "create") ||
 		!strings.Contains(after, "watch") {
 		t.Errorf("with a ServiceAccount, the controller itself must only watch:\n%s", seen)

@@ -105,11 +105,12 @@ func ownerText(value v0.SlotOwner, configuration string) string {
 
 func addResources(tree treeprint.Tree, resources []v0.ResourceStatus) {
 	for _, resource := range resources {
-		tree.AddNode(fmt.Sprintf("%s %s  %s", resource.Kind, resource.Name, resourceState(resource)))
+		tree.AddNode(fmt.Sprintf("%s %s  %s", resource.Kind, resource.Name, ResourceState(resource)))
 	}
 }
 
-func resourceState(resource v0.ResourceStatus) string {
+// ResourceState says whether an object is ready, and why.
+func ResourceState(resource v0.ResourceStatus) string {
 	switch {
 	case resource.Ready && resource.Reason != "":
 		return "ready: " + resource.Reason

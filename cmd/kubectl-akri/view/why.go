@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // Facts is what is known about an object that is explained: a Pod, an Instance or a
@@ -50,7 +51,7 @@ type Facts struct {
 	Now    time.Time      `json:"-"`
 
 	// Findings are the problems that [Facts.Conclude] has found.
-	Findings []Finding `json:"findings"`
+	Findings []finding.Mistake `json:"findings"`
 }
 
 // Made is an object that Akri created for an Instance or a Configuration.
@@ -88,10 +89,10 @@ func (f *Facts) Text(out io.Writer) error {
 	}
 	f.writeEvents(&b)
 	b.WriteString("\nConclusion:\n")
-	for _, finding := range f.Findings {
-		fmt.Fprintf(&b, "  %s\n", indented(finding.Cause, 4))
-		if finding.Remedy != "" {
-			fmt.Fprintf(&b, "    → %s\n", indented(finding.Remedy, 6))
+	for _, found := range f.Findings {
+		fmt.Fprintf(&b, "  %s\n", indented(found.Cause, 4))
+		if found.Hint != "" {
+			fmt.Fprintf(&b, "    → %s\n", indented(found.Hint, 6))
 		}
 	}
 	if len(f.Findings) == 0 {
@@ -316,7 +317,7 @@ func (f *Facts) slotsOf(instance *v0.Instance) []deviceSlot {
 		}
 		for j := range f.Pods {
 			pod := &f.Pods[j]
-			if !s.owner.Free() && pod.Spec.NodeName == s.owner.Node && !terminated(pod) && Requests(pod, resource) {
+			if !s.owner.Free() && pod.Spec.NodeName == s.owner.Node && !Terminated(pod) && Requests(pod, resource) {
 				s.users = append(s.users, f.podName(pod))
 			}
 		}
@@ -390,7 +391,7 @@ func (f *Facts) writeObjects(b *strings.Builder) {
 		b.WriteString("\nObjects:\n")
 	}
 	for _, object := range objects {
-		fmt.Fprintf(b, "  %s %s  %s\n", object.Kind, object.Name, resourceState(object))
+		fmt.Fprintf(b, "  %s %s  %s\n", object.Kind, object.Name, ResourceState(object))
 	}
 }
 

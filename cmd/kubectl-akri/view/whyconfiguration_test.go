@@ -63,7 +63,7 @@ func compare(t *testing.T, facts *Facts, want []string) {
 	facts.Conclude()
 	var got []string
 	for _, finding := range facts.Findings {
-		got = append(got, strings.TrimSuffix(finding.Cause+" → "+finding.Remedy, " → "))
+		got = append(got, strings.TrimSuffix(finding.Cause+" → "+finding.Hint, " → "))
 	}
 	if len(got) == 0 {
 		got = []string{"No problem found: " + facts.health() + "."}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 // explainedPods returns the Pod that is explained, those that request the Instance, or
@@ -26,8 +27,8 @@ func (f *Facts) explainedPods() []corev1.Pod {
 }
 
 // podsNotRunning explains why Pods are not scheduled, have failed or do not start.
-func (f *Facts) podsNotRunning() []Finding {
-	var findings []Finding
+func (f *Facts) podsNotRunning() []finding.Mistake {
+	var findings []finding.Mistake
 	pods := f.explainedPods()
 	for i := range pods {
 		pod := &pods[i]
@@ -41,12 +42,12 @@ func (f *Facts) podsNotRunning() []Finding {
 }
 
 // unschedulable explains which of the requested devices the scheduler does not find.
-func (f *Facts) unschedulable(pod *corev1.Pod, message string) []Finding {
+func (f *Facts) unschedulable(pod *corev1.Pod, message string) []finding.Mistake {
 	requested := []*Facts{f}
 	if f.Pod != nil {
 		requested = f.Requested
 	}
-	var findings []Finding
+	var findings []finding.Mistake
 	for _, one := range requested {
 		resource := one.resourceFor(pod)
 		if !strings.Contains(message, "Insufficient "+resource) {
@@ -81,7 +82,7 @@ func (f *Facts) resourceFor(pod *corev1.Pod) string {
 }
 
 // shortageOfSlots reports which Pods use the slots of an Instance that a Pod waits for.
-func (f *Facts) shortageOfSlots(waits, message string) []Finding {
+func (f *Facts) shortageOfSlots(waits, message string) []finding.Mistake {
 	resource := v0.ResourceName(f.Instance.Name)
 	waits += resource + ": "
 	var nodes, users []string
@@ -122,7 +123,7 @@ func (f *Facts) shortageOfSlots(waits, message string) []Finding {
 
 // shortageOfDevices explains why no node has as many devices of a Configuration as a Pod
 // requests: they are different devices, and one node sees all of them.
-func (f *Facts) shortageOfDevices(waits string, wanted int64, message string) []Finding {
+func (f *Facts) shortageOfDevices(waits string, wanted int64, message string) []finding.Mistake {
 	waits += fmt.Sprintf("%s of %s", counted(int(wanted), "device"), v0.ResourceName(f.Configuration.Name))
 	devices, free := map[string]int64{}, map[string]int64{}
 	var nodes []string

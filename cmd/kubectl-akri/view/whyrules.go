@@ -13,15 +13,8 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery/builtin"
+	"akri.sh/akri/internal/finding"
 )
-
-// Finding is a problem that prevents a device from being used.
-type Finding struct {
-	// Cause consists of complete sentences.
-	Cause string `json:"cause"`
-	// Remedy is empty if there is nothing to do.
-	Remedy string `json:"remedy,omitempty"`
-}
 
 // subject is what a rule looks at.
 type subject int
@@ -39,7 +32,7 @@ const (
 // Pods. All findings are shown.
 var whyRules = []struct {
 	looksAt subject
-	find    func(*Facts) []Finding
+	find    func(*Facts) []finding.Mistake
 }{
 	{aPod, (*Facts).unknownResources},
 	{aParent | aRequestedOne, (*Facts).deleted},
@@ -66,13 +59,13 @@ func (f *Facts) Conclude() {
 	case f.Instance != nil:
 		explained = anInstance
 	}
-	f.Findings = []Finding{}
+	f.Findings = []finding.Mistake{}
 	for _, rule := range whyRules {
 		if rule.looksAt&explained != 0 {
 			f.Findings = append(f.Findings, rule.find(f)...)
 		}
 		for _, one := range f.Requested {
-			if rule.looksAt&aRequestedOne != 0 && one.Instance != nil && !terminated(f.Pod) {
+			if rule.looksAt&aRequestedOne != 0 && one.Instance != nil && !Terminated(f.Pod) {
 				f.Findings = append(f.Findings, rule.find(one)...)
 			}
 		}
@@ -92,12 +85,14 @@ func (f *Facts) health() string {
 	return "devices were found, and all objects exist and are ready"
 }
 
-func findingf(remedy, format string, args ...any) []Finding {
-	return []Finding{{Cause: fmt.Sprintf(format, args...), Remedy: remedy}}
+// findingf returns what prevents a device from being used, in complete sentences. The remedy
+// is empty if there is nothing to do.
+func findingf(remedy, format string, args ...any) []finding.Mistake {
+	return []finding.Mistake{{Cause: fmt.Sprintf(format, args...), Hint: remedy}}
 }
 
-func (f *Facts) unknownResources() []Finding {
-	var findings []Finding
+func (f *Facts) unknownResources() []finding.Mistake {
+	var findings []finding.Mistake
 	for _, resource := range f.Unknown {
 		findings = append(findings, findingf("correct the name, or check why the device is not found: kubectl akri tree lists the devices",
 			"%s is requested, but there is no Instance or Configuration %s.", resource, strings.TrimPrefix(resource, v0.Domain+"/"))...)
@@ -105,7 +100,7 @@ func (f *Facts) unknownResources() []Finding {
 	return findings
 }
 
-func (f *Facts) deleted() []Finding {
+func (f *Facts) deleted() []finding.Mistake {
 	p := f.parent()
 	if p.meta.DeletionTimestamp == nil {
 		return nil
@@ -117,7 +112,7 @@ func (f *Facts) deleted() []Finding {
 	return findingf(remedy, "The %s is being deleted.", p.kind)
 }
 
-func (f *Facts) configurationMissing() []Finding {
+func (f *Facts) configurationMissing() []finding.Mistake {
 	if f.Configuration != nil {
 		return nil
 	}
@@ -125,7 +120,7 @@ func (f *Facts) configurationMissing() []Finding {
 		"Configuration %s does not exist, so no objects are created for the device.", f.Instance.Spec.ConfigurationName)
 }
 
-func (f *Facts) deviceNotSeen() []Finding {
+func (f *Facts) deviceNotSeen() []finding.Mistake {
 	if len(f.Instance.Spec.Nodes) > 0 {
 		return nil
 	}
@@ -139,8 +134,8 @@ func (f *Facts) deviceNotSeen() []Finding {
 		"%s", strings.Join(lines, "\n"))
 }
 
-func (f *Facts) nodesNotReady() []Finding {
-	var findings []Finding
+func (f *Facts) nodesNotReady() []finding.Mistake {
+	var findings []finding.Mistake
 	for _, name := range f.Instance.Spec.Nodes {
 		if complaint := f.nodeComplaint(name); complaint != "" {
 			findings = append(findings, findingf("kubectl describe node "+name, "Node %s, which sees the device, %s.", name, complaint)...)
@@ -149,7 +144,7 @@ func (f *Facts) nodesNotReady() []Finding {
 	return findings
 }
 
-func (f *Facts) notReconciled() []Finding {
+func (f *Facts) notReconciled() []finding.Mistake {
 	p := f.parent()
 	written := func(c metav1.Condition) bool { return c.Reason != v0.ReasonPending } // the default
 	if slices.ContainsFunc(p.conditions, written) || f.Configuration == nil {
@@ -159,7 +154,7 @@ func (f *Facts) notReconciled() []Finding {
 		"The controller has not reconciled the %s yet.", p.kind)
 }
 
-func (f *Facts) notAccepted() []Finding {
+func (f *Facts) notAccepted() []finding.Mistake {
 	if f.Configuration == nil {
 		return nil
 	}
@@ -175,14 +170,14 @@ func (f *Facts) notAccepted() []Finding {
 		whose, accepted.Reason, accepted.Message)
 }
 
-func (f *Facts) discoveryFails() []Finding {
+func (f *Facts) discoveryFails() []finding.Mistake {
 	const maxShown = 5
 	failures := f.Configuration.Status.DiscoveryFailures
 	if discovering := meta.FindStatusCondition(f.Configuration.Status.Conditions, v0.ConditionDiscovering); discovering != nil &&
 		discovering.Reason == v0.ReasonHandlerMissing {
 		return findingf(f.handlerRemedy(), "No device can be found: %s", discovering.Message)
 	}
-	var findings []Finding
+	var findings []finding.Mistake
 	for i, failure := range failures {
 		if i == maxShown {
 			return append(findings, findingf("kubectl akri nodes shows all of them", "Discovery fails %d times more.", len(failures)-i)...)
@@ -202,7 +197,7 @@ func (f *Facts) handlerRemedy() string {
 	return "with the chart, --set handlers." + name + ".enabled=true installs this one"
 }
 
-func (f *Facts) noDevices() []Finding {
+func (f *Facts) noDevices() []finding.Mistake {
 	if len(f.Instances) > 0 || len(f.Configuration.Status.DiscoveryFailures) > 0 || f.Configuration.DeletionTimestamp != nil {
 		return nil
 	}
@@ -212,7 +207,7 @@ func (f *Facts) noDevices() []Finding {
 }
 
 // notApplied leaves out what other rules and the pages of the Instances explain.
-func (f *Facts) notApplied() []Finding {
+func (f *Facts) notApplied() []finding.Mistake {
 	applied := meta.FindStatusCondition(f.parent().conditions, v0.ConditionApplied)
 	elsewhere := []string{v0.ReasonConfigurationNotFound, v0.ReasonInstancesFailing}
 	if applied == nil || applied.Status != metav1.ConditionFalse || slices.Contains(elsewhere, applied.Reason) || len(f.notAccepted()) > 0 {
@@ -241,8 +236,6 @@ func (f *Facts) remedyOf(reason string) string {
 		fallthrough
 	case v0.ReasonInvalidTemplate, v0.ReasonRefused:
 		return "correct the Configuration; kubectl akri lint -f FILE checks it without a cluster"
-	case v0.ReasonKindUnavailable:
-		return "install the CustomResourceDefinition; the controller detects it"
 	case v0.ReasonConflict, v0.ReasonImmutable, v0.ReasonApplyFailed:
 		return fmt.Sprintf("kubectl akri diff -n %s %s shows the differences", namespace, configuration)
 	}
@@ -250,7 +243,7 @@ func (f *Facts) remedyOf(reason string) string {
 }
 
 // instancesNotReady names the Instances with problems. Their own pages explain them.
-func (f *Facts) instancesNotReady() []Finding {
+func (f *Facts) instancesNotReady() []finding.Mistake {
 	var names []string
 	first := ""
 	for i := range f.Instances {
@@ -273,11 +266,11 @@ func (f *Facts) instancesNotReady() []Finding {
 		len(names), len(f.Instances), names[0], first)
 }
 
-func (f *Facts) slotsWithoutPod() []Finding {
+func (f *Facts) slotsWithoutPod() []finding.Mistake {
 	if !f.AllPods {
 		return nil
 	}
-	var findings []Finding
+	var findings []finding.Mistake
 	for _, s := range f.slotsOf(f.Instance) {
 		if !s.owner.Free() && len(s.users) == 0 {
 			findings = append(findings, findingf("the agent there frees it within minutes; if it does not, check its log",
@@ -291,13 +284,13 @@ func (f *Facts) slotsWithoutPod() []Finding {
 var podKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"}
 
 // objectsNotReady leaves out an Instance's objects whose Pods have a finding already.
-func (f *Facts) objectsNotReady() []Finding {
+func (f *Facts) objectsNotReady() []finding.Mistake {
 	p := f.parent()
 	if meta.IsStatusConditionFalse(p.conditions, v0.ConditionApplied) {
 		return nil
 	}
 	reported := f.Instance != nil && len(f.podsNotRunning()) > 0
-	var findings []Finding
+	var findings []finding.Mistake
 	for _, object := range p.objects {
 		if object.Ready || reported && slices.Contains(podKinds, object.Kind) {
 			continue
