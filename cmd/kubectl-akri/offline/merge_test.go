@@ -42,8 +42,10 @@ func TestMerge(t *testing.T) {
 		},
 		"another file": {
 			bySchema: finding.Finding{Position: at(2), Mistake: finding.Mistake{Path: "spec.capacity", Cause: "schema"}},
-			loading:  finding.Finding{Position: finding.Position{File: "b.yaml", Line: 2, Column: 1}, Mistake: finding.Mistake{Path: "spec.capacity", Cause: "loading"}},
-			want:     []string{"schema", "loading"},
+			loading: finding.Finding{
+				Position: finding.Position{File: "b.yaml", Line: 2, Column: 1}, Mistake: finding.Mistake{Path: "spec.capacity", Cause: "loading"},
+			},
+			want: []string{"schema", "loading"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

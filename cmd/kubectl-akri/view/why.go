@@ -390,7 +390,7 @@ func (f *Facts) writeObjects(b *strings.Builder) {
 		b.WriteString("\nObjects:\n")
 	}
 	for _, object := range objects {
-		fmt.Fprintf(b, "  %s %s  %s\n", object.Kind, object.Name, resourceState(object))
+		fmt.Fprintf(b, "  %s %s  %s\n", object.Kind, object.Name, ResourceState(object))
 	}
 }
 
