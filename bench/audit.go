@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 // auditLine is one line of the audit log.
@@ -131,7 +133,7 @@ func (l *auditLog) awaitQuiet(ctx context.Context, mark int, agent string, quiet
 		if time.Since(last) >= quietFor {
 			return seen, nil
 		}
-		if !sleep(ctx, pollInterval) {
+		if !backoff.Sleep(ctx, pollInterval) {
 			return nil, ctx.Err()
 		}
 	}
@@ -168,16 +170,4 @@ func writes(requests []auditLine) []auditLine {
 		}
 	}
 	return only
-}
-
-// sleep waits for duration and returns true, or returns false when ctx is done first.
-func sleep(ctx context.Context, duration time.Duration) bool {
-	timer := time.NewTimer(duration)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 // messagePause is the time between two messages. The agent handles two messages of a
@@ -42,7 +44,7 @@ func (b *bench) messages(ctx context.Context, n *node) error {
 			{func() error { return send(ctx, n.local, nil) }, deleted, &left},
 			{func() error { return n.bareDelete(ctx, copied) }, deleted, &bareLeft},
 		} {
-			sleep(ctx, messagePause/2)
+			backoff.Sleep(ctx, messagePause/2)
 			began := time.Now()
 			if err := step.change(); err != nil {
 				return err
@@ -52,7 +54,7 @@ func (b *bench) messages(ctx context.Context, n *node) error {
 			}
 			*step.times = append(*step.times, milliseconds(began))
 		}
-		sleep(ctx, messagePause/2)
+		backoff.Sleep(ctx, messagePause/2)
 	}
 	b.add(
 		latencyRow("handler's message until the Instance is visible", came, bareCame, 95, latencyLimit{median: 4, high: 8}),

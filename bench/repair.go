@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 // drift is an edit or deletion of a child, which the controller must repair.
@@ -148,7 +150,7 @@ func (p *plane) repairTimes(ctx context.Context, d drift, samples, count int) ([
 			return nil, err
 		}
 		took = append(took, milliseconds(began))
-		sleep(ctx, 10*time.Millisecond) // let the controller finish its other work
+		backoff.Sleep(ctx, 10*time.Millisecond) // let the controller finish its other work
 	}
 	return took, nil
 }

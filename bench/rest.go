@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 // controllerMemory returns the limit of the controller's memory with a number of Instances,
@@ -32,7 +34,7 @@ func (b *bench) rest(ctx context.Context, p *plane, observed *program, state str
 	if err != nil {
 		return err
 	}
-	if !sleep(ctx, b.Idle) {
+	if !backoff.Sleep(ctx, b.Idle) {
 		return ctx.Err()
 	}
 	after, err := observed.usage()

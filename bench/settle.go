@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 // reportDelay is longer than the controller delays a write of a status.
@@ -180,7 +182,7 @@ func (l *auditLog) awaitSettled(ctx context.Context, mark int, agent string, cou
 		if len(objects) == count*len(children) && len(statuses) == count {
 			return settled{seconds: last.Sub(began).Seconds()}, nil
 		}
-		if !sleep(ctx, pollInterval) {
+		if !backoff.Sleep(ctx, pollInterval) {
 			return settled{}, fmt.Errorf("only %d of %d objects and %d of %d statuses exist: %w",
 				len(objects), count*len(children), len(statuses), count, ctx.Err())
 		}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"akri.sh/akri/internal/backoff"
 	"akri.sh/akri/internal/kubelettest"
 )
 
@@ -83,7 +84,7 @@ func (n *node) useSlots(ctx context.Context, events watch.Interface, found []*un
 			}
 		}
 	}
-	sleep(ctx, podTime)
+	backoff.Sleep(ctx, podTime)
 	for i, instance := range found {
 		began := time.Now()
 		ends[i]()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,12 +34,12 @@ import (
 // access holds kubectl's flags that select the cluster, the user and the namespace.
 type access struct {
 	clientcmd.ClientConfig
+	set   *pflag.FlagSet
 	flags *clientcmd.ConfigOverrides
 }
 
-// newAccess adds the flags to all commands of root.
-func newAccess(root *cobra.Command) access {
-	flags := root.PersistentFlags()
+func newAccess() access {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	flags.StringVar(&rules.ExplicitPath, "kubeconfig", "", "Path to the kubeconfig file (default: KUBECONFIG, else ~/.kube/config)")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
@@ -47,7 +48,7 @@ func newAccess(root *cobra.Command) access {
 	names.AuthOverrideFlags.Username.LongName, names.AuthOverrideFlags.Password.LongName = "", ""
 	overrides := &clientcmd.ConfigOverrides{}
 	clientcmd.BindOverrideFlags(overrides, flags, names)
-	return access{clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides), overrides}
+	return access{clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides), flags, overrides}
 }
 
 // selectedNamespace returns the namespace of the flag, or else that of the context.
@@ -86,6 +87,9 @@ type cluster struct {
 // to warnings. wrap, if not nil, wraps the transport.
 func (a access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.RoundTripper) (*cluster, error) {
 	config, err := a.ClientConfig.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("no cluster is configured: name a kubeconfig file with --kubeconfig or the variable KUBECONFIG")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
@@ -107,13 +111,11 @@ func (a access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.Ro
 	}
 	cached := memory.NewMemCacheClient(c.kinds)
 	c.mapper = restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
-	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
-	}
-	if c.apply, err = apply.NewClient(config, nil); err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
-	}
-	if c.Client, err = client.New(config, client.Options{Scheme: scheme, Mapper: c.mapper}); err != nil {
+	var errs [3]error // all for the same reasons
+	c.dynamic, errs[0] = dynamic.NewForConfig(config)
+	c.apply, errs[1] = apply.NewClient(config, nil)
+	c.Client, errs[2] = client.New(config, client.Options{Scheme: scheme, Mapper: c.mapper})
+	if err := cmp.Or(errs[0], errs[1], errs[2]); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
 	return c, nil
@@ -169,15 +171,12 @@ func where(namespace string) string {
 
 // decode converts an unstructured object to its type.
 func decode[T any](object map[string]any) (*T, error) {
-	data, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
 	var value T
-	if err := json.Unmarshal(data, &value); err != nil {
-		return nil, err
+	data, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(data, &value)
 	}
-	return &value, nil
+	return &value, err
 }
 
 // completion completes the names of objects of a kind of Akri.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,9 +63,8 @@ func (w *world) writeKubeconfig() {
 // accessTo returns what the flag --kubeconfig leads to.
 func accessTo(t testing.TB, kubeconfig string) access {
 	t.Helper()
-	root := &cobra.Command{}
-	a := newAccess(root)
-	if err := root.PersistentFlags().Set("kubeconfig", kubeconfig); err != nil {
+	a := newAccess()
+	if err := a.set.Set("kubeconfig", kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 	return a

@@ -70,7 +70,6 @@ would change, and 2 if an object would be rejected or diff itself failed.`,
 		}
 		return o.run(command, streams, args)
 	}
-	cli.ReportUsage(command)
 	o.output.AddFlag(command)
 	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
 	command.Flags().BoolVar(&o.policy.ClusterScoped, "allow-cluster-scoped", false, "set it if the controller runs with this flag")
@@ -141,8 +140,9 @@ func (o *diffOptions) show(ctx context.Context, streams cli.Streams, changes vie
 // kubectlArgument matches the arguments that kubectl diff passes to an external program.
 var kubectlArgument = regexp.MustCompile(`^[a-zA-Z0-9-=]+$`)
 
-// compare runs an external program with two directories, as kubectl diff does, and
-// returns its exit code, which is 1 if there are differences.
+// compare runs an external program with two directories, as kubectl diff does. It returns 0
+// if the program finds no differences and nothing happens to objects that stay as they are:
+// these are orphaned, or wait.
 func compare(ctx context.Context, streams cli.Streams, external string, changes view.Preview) (int, error) {
 	dir, err := os.MkdirTemp("", "kubectl-akri-diff")
 	if err != nil {
@@ -151,11 +151,15 @@ func compare(ctx context.Context, streams cli.Streams, external string, changes 
 	defer os.RemoveAll(dir)
 	program, arguments, _ := strings.Cut(external, " ")
 	args := slices.DeleteFunc(strings.Fields(arguments), func(argument string) bool { return !kubectlArgument.MatchString(argument) })
+	same := 0
 	for i, name := range []string{"LIVE", "MERGED"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			return 0, err
 		}
 		for file, texts := range changes.Files() {
+			if texts[0] == texts[1] {
+				same = exitDiffers
+			}
 			if texts[i] == "" {
 				continue // it does not exist
 			}
@@ -165,10 +169,10 @@ func compare(ctx context.Context, streams cli.Streams, external string, changes 
 		}
 	}
 	command := exec.CommandContext(ctx, program, append(args, filepath.Join(dir, "LIVE"), filepath.Join(dir, "MERGED"))...)
-	command.Stdout, command.Stderr = cli.Raw(streams.Out), cli.Raw(streams.Err) // YAML has no control characters
+	command.Stdout, command.Stderr = cli.Raw(streams.Out), cli.Raw(streams.Err) // it may use colors, or ask
 	err = command.Run()
 	if code := command.ProcessState.ExitCode(); err == nil || code == exitDiffers {
-		return code, nil
+		return max(code, same), nil
 	}
 	return 0, fmt.Errorf("KUBECTL_EXTERNAL_DIFF: run %q: %w", program, err)
 }

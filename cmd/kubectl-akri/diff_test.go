@@ -16,6 +16,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/internal/apitest"
 )
 
 const example = `
@@ -137,6 +138,16 @@ func TestExternalDiff(t *testing.T) {
 	w.run(example, "diff", "-f", "-").want(t, 2, "broken", "error: KUBECTL_EXTERNAL_DIFF: run ", "exit status 3")
 	t.Setenv("KUBECTL_EXTERNAL_DIFF", "no-such-program")
 	w.run(example, "diff", "-f", "-").want(t, 2, "error: KUBECTL_EXTERNAL_DIFF: run ", "not found")
+
+	w.startController()
+	w.Apply(changed(t, "{name: group}", "{name: group, annotations: {akri.sh/deletion-policy: orphan}}"))
+	w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
+	w.waitReady("cam")
+	t.Setenv("KUBECTL_EXTERNAL_DIFF", program)
+	script("exit 0") // the YAML of an object that is orphaned stays
+	w.run(changed(t, "name: group", "name: other"), "diff", "-f", "-").want(t, 1, "# - ConfigMap "+w.Namespace+"/group  orphaned")
+	w.Namespace = apitest.Namespace(t, w.Config)
+	w.writeKubeconfig()
 
 	var changes view.Preview
 	got := w.run(example, "diff", "-f", "-", "-o", "json")

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
@@ -22,13 +21,8 @@ import (
 	"akri.sh/akri/templating"
 )
 
-type explainOptions struct {
-	access
-	output cli.Output
-}
-
 func newExplain(streams cli.Streams, a access) *cobra.Command {
-	o := explainOptions{access: a}
+	var output cli.Output
 	command := &cobra.Command{
 		Use:   "explain (KIND NAME | KIND/NAME)",
 		Short: "Show which template and values an object was rendered from",
@@ -42,15 +36,14 @@ func newExplain(streams cli.Streams, a access) *cobra.Command {
 		if !found || kind == "" || name == "" || strings.Contains(name, "/") {
 			return cli.Usage(command, errors.New("specify an object: KIND NAME or KIND/NAME, as in pod/door-cam"))
 		}
-		return o.run(command.Context(), streams, kind, name)
+		return a.explain(command.Context(), streams, output, kind, name)
 	}
-	cli.ReportUsage(command)
-	o.output.AddFlag(command)
+	output.AddFlag(command)
 	return command
 }
 
-func (o *explainOptions) run(ctx context.Context, streams cli.Streams, kind, name string) error {
-	api, err := o.connect(streams.Err, nil)
+func (a access) explain(ctx context.Context, streams cli.Streams, output cli.Output, kind, name string) error {
+	api, err := a.connect(streams.Err, nil)
 	if err != nil {
 		return err
 	}
@@ -66,45 +59,32 @@ func (o *explainOptions) run(ctx context.Context, streams cli.Streams, kind, nam
 	if err != nil {
 		return err
 	}
-	return o.output.Print(streams.Out, explanation, explanation.Text)
+	return output.Print(streams.Out, explanation, explanation.Text)
 }
 
 // mapping resolves a resource type as kubectl does: a resource name (singular or
 // plural), a short name or a kind, optionally with version and group.
 func (c *cluster) mapping(name string) (*meta.RESTMapping, error) {
 	full, resource := schema.ParseResourceArg(name)
-	if full != nil {
-		if kind, err := c.mapper.KindFor(*full); err == nil {
-			return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		}
-	}
 	kind, err := c.mapper.KindFor(resource.WithVersion(""))
-	if err == nil {
-		return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if full != nil && meta.IsNoMatchError(err) {
+		kind, err = c.mapper.KindFor(*full)
 	}
-	if !meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("discover the kinds of the API server: %w", err)
-	}
-	fullKind, groupKind := schema.ParseKindArg(name)
-	if fullKind != nil {
-		if mapping, err := c.mapper.RESTMapping(fullKind.GroupKind(), fullKind.Version); err == nil {
-			return mapping, nil
-		}
-	}
-	mapping, err := c.mapper.RESTMapping(groupKind)
 	if meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("the API server does not have a resource type %q", name)
 	}
-	return mapping, err
+	if err != nil {
+		return nil, fmt.Errorf("discover the kinds of the API server: %w", err)
+	}
+	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
 // read gets an object of any kind.
 func (c *cluster) read(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) (*unstructured.Unstructured, error) {
-	var from dynamic.ResourceInterface = c.dynamic.Resource(mapping.Resource)
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		from = c.dynamic.Resource(mapping.Resource).Namespace(namespace)
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		namespace = ""
 	}
-	return from.Get(ctx, name, metav1.GetOptions{})
+	return c.dynamic.Resource(mapping.Resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // rendered is an object that was created from a template.

@@ -39,27 +39,34 @@ func newRoot(streams cli.Streams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	a := newAccess(root)
-	root.AddCommand(newTree(streams, a), newNodes(streams, a), newDiff(streams, a), newExplain(streams, a), newRBAC(streams, a),
-		newWhy(streams, a), newVersion(streams, a), newMigrate(streams, a))
+	a := newAccess()
+	online := []*cobra.Command{
+		newTree(streams, a), newNodes(streams, a), newDiff(streams, a), newExplain(streams, a), newRBAC(streams, a),
+		newWhy(streams, a), newVersion(streams, a),
+	}
+	for _, command := range online {
+		command.Flags().AddFlagSet(a.set)
+	}
+	root.AddCommand(append(online, newMigrate(streams, a))...)
 	root.AddCommand(offline.Commands(streams)...)
 	root.InitDefaultCompletionCmd()
 	root.AddCommand(manpages.NewCommand())
-	listAccessOnce(root)
+	cli.ReportUsage(root)
+	listAccessOnce(root, a.set)
 	return root
 }
 
-// listAccessOnce makes only the help of root list the flags that all commands have in
-// common.
-func listAccessOnce(root *cobra.Command) {
-	usage := root.UsageFunc()
+// listAccessOnce makes only the help of root list the flags that select the cluster.
+func listAccessOnce(root *cobra.Command, flags *pflag.FlagSet) {
+	usage, list := root.UsageFunc(), flags.FlagUsages()
 	root.SetUsageFunc(func(command *cobra.Command) error {
-		if command == root {
-			return usage(command)
-		}
-		command.InheritedFlags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
+		flags.VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
 		err := usage(command)
-		command.Printf("\nUse \"%s --help\" for the flags that select the cluster, the user and the namespace.\n", root.CommandPath())
+		if command == root {
+			command.Printf("\nFlags of the commands that need a cluster:\n%s", list)
+		} else if command.Flags().Lookup("kubeconfig") != nil {
+			command.Printf("\nUse \"%s --help\" for the flags that select the cluster and the user.\n", root.CommandPath())
+		}
 		return err
 	})
 }

@@ -78,11 +78,30 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestUnknownCommand checks that the error for a typo suggests the right command.
+// TestUnknownCommand checks that the error for a word that is no command names those that
+// exist.
 func TestUnknownCommand(t *testing.T) {
-	root := newRoot(cli.Streams{})
-	root.SetArgs([]string{"rendr"})
-	if err := root.Execute(); err == nil || !strings.Contains(err.Error(), "render") || cli.ExitCode(err) == 0 {
-		t.Errorf("got %v", err)
+	run(t, "", "rendr").want(t, 2, `error: kubectl akri has no command "rendr": use one of completion, convert, `, "render, ",
+		"See 'kubectl akri --help'", "!man,")
+	run(t, "", "migrate", "plan").want(t, 2, `error: kubectl akri migrate has no command "plan": use one of check`,
+		"See 'kubectl akri migrate --help'")
+	run(t, "", "completion", "csh").want(t, 2, "use one of bash, fish")
+	run(t, "", "migrate").want(t, 0, "kubectl akri migrate [command]", "check")
+	run(t, "", "migrate", "check", "x").want(t, 2, "See 'kubectl akri migrate check --help'")
+}
+
+// TestAccessFlagsOfCommands checks that only the commands that talk to a cluster take the
+// flags that select it, and that one help lists these.
+func TestAccessFlagsOfCommands(t *testing.T) {
+	for _, args := range [][]string{
+		{"lint", "--as=x"}, {"-n", "x", "render"}, {"convert", "--token=x"}, {"test", "--context=x"}, {"migrate", "check", "-n", "x"},
+	} {
+		run(t, "", args...).want(t, 2, "error: unknown ", "flag", "See 'kubectl akri ")
 	}
+	run(t, "", "--help").want(t, 0, "Flags of the commands that need a cluster:", "--as string", "--namespace string")
+	const hint = `Use "kubectl akri --help" for the flags that select the cluster`
+	run(t, "", "tree", "--help").want(t, 0, "--watch", hint, "!--as string")
+	run(t, "", "lint", "--help").want(t, 0, "--filename", "!"+hint)
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	run(t, "", "tree").want(t, 1, "error: no cluster is configured: ", "--kubeconfig", "KUBECONFIG")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,19 +25,13 @@ func newMigrate(streams cli.Streams, a access) *cobra.Command {
 		Short: "Check a cluster before a move from the original Akri",
 		Long: `Check a cluster before a move from the original Akri to this one. The commands of the
 move, and of the way back, are in docs/migrate-from-akri.md.`,
-		Args: cobra.NoArgs,
 	}
 	command.AddCommand(newMigrateCheck(streams, a))
 	return command
 }
 
-type migrateCheckOptions struct {
-	access
-	output cli.Output
-}
-
 func newMigrateCheck(streams cli.Streams, a access) *cobra.Command {
-	o := migrateCheckOptions{access: a}
+	var output cli.Output
 	command := &cobra.Command{
 		Use:   "check",
 		Short: "Say what a move from the original Akri will do to each object",
@@ -54,15 +49,19 @@ cluster cannot be read.`,
 		Args: cobra.NoArgs,
 	}
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		return o.run(command.Context(), streams)
+		return a.checkMigration(command.Context(), streams, output)
 	}
-	cli.ReportUsage(command)
-	o.output.AddFlag(command)
+	output.AddFlag(command)
+	a.set.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "namespace" { // it reads all namespaces
+			command.Flags().AddFlag(flag)
+		}
+	})
 	return command
 }
 
-func (o *migrateCheckOptions) run(ctx context.Context, streams cli.Streams) error {
-	api, err := o.connect(streams.Err, nil)
+func (a access) checkMigration(ctx context.Context, streams cli.Streams, output cli.Output) error {
+	api, err := a.connect(streams.Err, nil)
 	if err != nil {
 		return cli.Failed(err)
 	}
@@ -70,7 +69,7 @@ func (o *migrateCheckOptions) run(ctx context.Context, streams cli.Streams) erro
 	if err != nil {
 		return cli.Failed(err)
 	}
-	err = o.output.Print(streams.Out, report, report.print)
+	err = output.Print(streams.Out, report, report.print)
 	if n := report.count(finding.Error); err == nil && n > 0 {
 		return fmt.Errorf("the move is blocked: see the first %d of the findings", n)
 	}

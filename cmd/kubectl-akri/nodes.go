@@ -20,13 +20,8 @@ const (
 	agentName      = "akri-agent" // value of the label app.kubernetes.io/name
 )
 
-type nodesOptions struct {
-	access
-	output cli.Output
-}
-
 func newNodes(streams cli.Streams, a access) *cobra.Command {
-	o := nodesOptions{access: a}
+	var output cli.Output
 	command := &cobra.Command{
 		Use:   "nodes [NODE]",
 		Short: "Show the agents: readiness, devices, slots and failures by node",
@@ -35,26 +30,26 @@ func newNodes(streams cli.Streams, a access) *cobra.Command {
 All of it is in the API server: the agents' Pods, Nodes, Instances, and the status of
 Configurations. You need permission to list Pods in the namespace of the agents, and
 Instances and Configurations in all namespaces. Nodes that have neither an agent nor a
-device are shown if you may list Nodes.`,
+device are shown if you may list Nodes. The namespace of the agents is akri-system,
+whatever the kubeconfig says, unless you give another with -n.`,
 		Example: `  kubectl akri nodes        # a line per node
   kubectl akri nodes node1  # all about one node`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: o.completion(&corev1.NodeList{}),
+		ValidArgsFunction: a.completion(&corev1.NodeList{}),
 		RunE: func(command *cobra.Command, args []string) error {
-			return o.run(command.Context(), streams, args)
+			return a.showNodes(command.Context(), streams, output, args)
 		},
 	}
-	cli.ReportUsage(command)
-	o.output.AddFlag(command)
+	output.AddFlag(command)
 	return command
 }
 
-func (o *nodesOptions) run(ctx context.Context, streams cli.Streams, names []string) error {
-	api, err := o.connect(streams.Err, nil)
+func (a access) showNodes(ctx context.Context, streams cli.Streams, output cli.Output, names []string) error {
+	api, err := a.connect(streams.Err, nil)
 	if err != nil {
 		return err
 	}
-	facts, err := api.nodeFacts(ctx, o.systemNamespace())
+	facts, err := api.nodeFacts(ctx, a.systemNamespace())
 	if err != nil {
 		return err
 	}
@@ -65,7 +60,7 @@ func (o *nodesOptions) run(ctx context.Context, streams cli.Streams, names []str
 			return fmt.Errorf("node %q: it has no agent and no device: check the name with kubectl get nodes", names[0])
 		}
 	}
-	return o.output.Print(streams.Out, reports, func(out io.Writer) error {
+	return output.Print(streams.Out, reports, func(out io.Writer) error {
 		if len(names) > 0 {
 			return view.Node(out, &reports[0])
 		}

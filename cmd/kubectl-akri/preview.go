@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/view"
@@ -164,11 +163,12 @@ func (p *preview) ofResource(ctx context.Context, resource schema.GroupVersionRe
 	if objects, known := p.managed[resource]; known {
 		return objects, nil
 	}
-	var from dynamic.ResourceInterface = p.cluster.dynamic.Resource(resource)
+	namespace := ""
 	if namespaced && !p.policy.OtherNamespaces {
-		from = p.cluster.dynamic.Resource(resource).Namespace(p.configuration.Namespace)
+		namespace = p.configuration.Namespace
 	}
-	list, err := from.List(ctx, metav1.ListOptions{LabelSelector: v0.LabelManagedBy + "=" + v0.ManagedBy})
+	managed := metav1.ListOptions{LabelSelector: v0.LabelManagedBy + "=" + v0.ManagedBy}
+	list, err := p.cluster.dynamic.Resource(resource).Namespace(namespace).List(ctx, managed)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
 	}

@@ -21,30 +21,22 @@ import (
 
 type rbacOptions struct {
 	access
-	files      []string
-	controller accountFlag
-	webhook    accountFlag
-	agent      accountFlag
-	api        *cluster // nil until first used
+	files                      []string
+	controller, webhook, agent accountFlag
+	api                        *cluster // nil until first used
 }
 
 // accountFlag is the value of a flag that names a ServiceAccount as NAMESPACE/NAME.
-type accountFlag string
+type accountFlag struct{ types.NamespacedName }
 
-func (a *accountFlag) String() string { return string(*a) }
-func (a *accountFlag) Type() string   { return "string" }
+func (a *accountFlag) Type() string { return "string" }
 
-func (a *accountFlag) Set(value string) error {
-	if !strings.Contains(value, "/") {
-		return errors.New("use NAMESPACE/NAME")
+func (a *accountFlag) Set(value string) (err error) {
+	var found bool
+	if a.Namespace, a.Name, found = strings.Cut(value, "/"); !found {
+		err = errors.New("use NAMESPACE/NAME")
 	}
-	*a = accountFlag(value)
-	return nil
-}
-
-func (a *accountFlag) name() types.NamespacedName {
-	namespace, name, _ := strings.Cut(string(*a), "/")
-	return types.NamespacedName{Namespace: namespace, Name: name}
+	return err
 }
 
 func newRBAC(streams cli.Streams, a access) *cobra.Command {
@@ -71,11 +63,13 @@ and ConfigMaps in its discoveryProperties lets agents read them, on every node. 
 		}
 		return o.run(command, streams, args)
 	}
-	cli.ReportUsage(command)
-	o.controller, o.webhook, o.agent = "akri-system/akri-controller", "akri-system/akri-webhook", "akri-system/akri-agent"
-	command.Flags().Var(&o.controller, "controller", "ServiceAccount of the controller, as `NAMESPACE/NAME`")
-	command.Flags().Var(&o.webhook, "webhook", "ServiceAccount of the admission webhook, as `NAMESPACE/NAME`")
-	command.Flags().Var(&o.agent, "agent", "ServiceAccount of the agents, as `NAMESPACE/NAME`")
+	account := func(to *accountFlag, flag, name, of string) {
+		to.Namespace, to.Name = agentNamespace, name
+		command.Flags().Var(to, flag, "ServiceAccount of the "+of+", as `NAMESPACE/NAME`")
+	}
+	account(&o.controller, "controller", "akri-controller", "controller")
+	account(&o.webhook, "webhook", "akri-webhook", "admission webhook")
+	account(&o.agent, "agent", agentName, "agents")
 	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
 	return command
 }
@@ -95,7 +89,8 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 			fmt.Fprintf(streams.Err, "note: %s: %v\n", name, problem)
 		}
 		rights := view.Rights{
-			Configuration: configuration, Controller: o.controller.name(), Webhook: o.webhook.name(), Agent: o.agent.name(),
+			Configuration: configuration, Controller: o.controller.NamespacedName, Webhook: o.webhook.NamespacedName,
+			Agent: o.agent.NamespacedName,
 		}
 		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
 			resource, err := o.resource(streams, kind)

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,7 +56,6 @@ changed, each after a line with three dashes.`,
 		}
 		return o.run(command.Context(), streams, args, selector)
 	}
-	cli.ReportUsage(command)
 	flags := command.Flags()
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show all namespaces")
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the Configurations to show, such as site=plant,line!=2")
@@ -117,7 +119,7 @@ func (o *treeOptions) follow(ctx context.Context, streams cli.Streams, api *clus
 	ctx, stop := context.WithCancelCause(ctx)
 	var watching errgroup.Group
 	defer func() { stop(nil); _ = watching.Wait() }()
-	watched, changed, err := api.watch(ctx, c.namespace, stop)
+	watched, changed, err := api.watch(ctx, c.namespace, streams.Err, stop)
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
@@ -186,9 +188,32 @@ func (o *treeOptions) redraw(streams cli.Streams, forest view.Forest, shown map[
 	return texts, nil
 }
 
+// retried is a transport that says when requests, which the watches try again, begin to fail.
+type retried struct {
+	http.RoundTripper
+	notes  io.Writer
+	failed atomic.Bool // the latest request
+}
+
+func (t *retried) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.RoundTripper.RoundTrip(request)
+	problem := err
+	if err == nil && response.StatusCode >= http.StatusInternalServerError {
+		problem = errors.New(response.Status)
+	}
+	if failed := problem != nil && request.Context().Err() == nil; !t.failed.Swap(failed) && failed {
+		fmt.Fprintf(t.notes, "note: the API server does not answer, so changes are missing until it does: %v\n", problem)
+	}
+	return response, err
+}
+
 // watch returns a cache of Configurations and Instances, and a channel that gets a value
 // when they change. It calls stop if they may not be watched.
-func (c *cluster) watch(ctx context.Context, namespace string, stop context.CancelCauseFunc) (cache.Cache, <-chan struct{}, error) {
+func (c *cluster) watch(
+	ctx context.Context, namespace string, notes io.Writer, stop context.CancelCauseFunc,
+) (cache.Cache, <-chan struct{}, error) {
+	config := rest.CopyConfig(c.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &retried{RoundTripper: next, notes: notes} })
 	options := cache.Options{
 		Scheme: c.Scheme(), Mapper: c.mapper, DefaultTransform: cache.TransformStripManagedFields(),
 		DefaultWatchErrorHandler: func(_ context.Context, _ *toolscache.Reflector, err error) {
@@ -200,7 +225,7 @@ func (c *cluster) watch(ctx context.Context, namespace string, stop context.Canc
 	if namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
 	}
-	watched, err := cache.New(c.config, options)
+	watched, err := cache.New(config, options)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,12 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -117,6 +125,58 @@ func TestTreeWatch(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 
+	w.testOutage(t)
 	lister := w.as("lister", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list]}]`)
 	lister.run("", "tree", "-w").want(t, 1, "error: watch: ", `cannot watch resource`)
+}
+
+// testOutage cuts a tree that is watched off from the API server for a while.
+func (w *world) testOutage(t *testing.T) {
+	transport, err := rest.TransportFor(w.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := url.Parse(w.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(api) }, Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+	}
+	var down atomic.Bool
+	proxy := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, request *http.Request) {
+		if down.Load() {
+			http.Error(out, "the API server is away", http.StatusServiceUnavailable)
+			return
+		}
+		forward.ServeHTTP(out, request)
+	}))
+	defer proxy.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	var out, errOut liveOutput
+	root := newRoot(cli.Streams{Out: &out, Err: &errOut})
+	root.SetArgs([]string{"tree", "-w", "--kubeconfig", w.kubeconfig, "--server", proxy.URL})
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(ctx) }()
+	shows := func(stream *liveOutput, want string) {
+		t.Helper()
+		w.Eventually(want+" is shown", func() string {
+			if got := stream.String(); !strings.Contains(got, want) {
+				return "the output is " + got
+			}
+			return ""
+		})
+	}
+	shows(&out, "/cam")
+	down.Store(true)
+	proxy.CloseClientConnections()
+	shows(&errOut, "note: the API server does not answer")
+	w.Apply(changed(t, "{name: cam}", "{name: meanwhile}"))
+	down.Store(false)
+	shows(&out, "/meanwhile")
+	interrupt()
+	if err := <-ended; err != nil || strings.Count(errOut.String(), "note:") != 1 {
+		t.Errorf("%v, and the notes are %s", err, errOut.String())
+	}
 }

@@ -33,7 +33,8 @@ than the rest is named, with what to do about it, and what Akri does without in 
 version of Kubernetes.
 
 The version of a Pod is the tag of its image, or its label app.kubernetes.io/version.
-You need permission to list Pods in the namespace. Kubelets are shown if you may list
+You need permission to list Pods in the namespace, which is akri-system, whatever the
+kubeconfig says, unless you give another with -n. Kubelets are shown if you may list
 nodes.`,
 		Example: `  kubectl akri version
   kubectl akri version --check  # exit with 1 if versions differ or are unknown`,
@@ -43,7 +44,6 @@ nodes.`,
 			return o.run(command.Context(), streams)
 		},
 	}
-	cli.ReportUsage(command)
 	o.output.AddFlag(command)
 	flags := command.Flags()
 	flags.BoolVar(&o.clientOnly, "client", false, "show only the version of kubectl-akri; needs no cluster")

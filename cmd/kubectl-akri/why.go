@@ -19,13 +19,8 @@ import (
 	"akri.sh/akri/controller/inventory"
 )
 
-type whyOptions struct {
-	access
-	output cli.Output
-}
-
 func newWhy(streams cli.Streams, a access) *cobra.Command {
-	o := whyOptions{access: a}
+	var output cli.Output
 	command := &cobra.Command{
 		Use:   "why (NAME | KIND/NAME | KIND NAME)",
 		Short: "Show why a device is not in use, and what to do about it",
@@ -38,7 +33,7 @@ same name.`,
   kubectl akri why configuration/akri-debug-echo
   kubectl akri why -n plant pod/door-cam-da9268-pod`,
 		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: o.completion(&v0.InstanceList{}),
+		ValidArgsFunction: a.completion(&v0.InstanceList{}),
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		kind, name, found := strings.Cut(strings.Join(args, "/"), "/")
@@ -48,15 +43,14 @@ same name.`,
 		if name == "" || found && kind == "" || strings.Contains(name, "/") {
 			return cli.Usage(command, errors.New("specify a name: NAME, KIND/NAME or KIND NAME, as in pod/door-cam"))
 		}
-		return o.run(command.Context(), streams, kind, name)
+		return a.why(command.Context(), streams, output, kind, name)
 	}
-	cli.ReportUsage(command)
-	o.output.AddFlag(command)
+	output.AddFlag(command)
 	return command
 }
 
-func (o *whyOptions) run(ctx context.Context, streams cli.Streams, kind, name string) error {
-	api, err := o.connect(streams.Err, nil)
+func (a access) why(ctx context.Context, streams cli.Streams, output cli.Output, kind, name string) error {
+	api, err := a.connect(streams.Err, nil)
 	if err != nil {
 		return err
 	}
@@ -77,7 +71,7 @@ func (o *whyOptions) run(ctx context.Context, streams cli.Streams, kind, name st
 		fmt.Fprintln(streams.Err, "note: no permission to list Pods in other namespaces; one of them may use the device")
 	}
 	facts.Conclude()
-	return o.output.Print(streams.Out, facts, facts.Text)
+	return output.Print(streams.Out, facts, facts.Text)
 }
 
 // kindOf returns the kind of an object that only a name is given of.

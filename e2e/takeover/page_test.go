@@ -35,7 +35,15 @@ func TestPage(t *testing.T) {
 	helm := buildHelm(t) // before the cluster starts: it takes the processors
 	t.Run("helm", func(t *testing.T) {
 		g := newPage(t, helm)
-		configurations := g.move("Install with Helm")
+		// One Configuration belongs to the new release, which must not take it along.
+		g.names += `OPTIONS="$OPTIONS --set-json configurations=[{\"name\":\"owned\",\"spec\":{\"discoveryHandler\":` +
+			`{\"name\":\"debugEcho\",\"discoveryDetails\":\"descriptions:\u0020[]\"}}}]"` + "\n"
+		g.move("Install with Helm")
+		g.run(g.blocks["Install with Helm"][0]) // the chart creates Configurations when its webhook runs
+		configurations := g.uids()
+		if !strings.Contains(configurations, "owned ") {
+			t.Fatalf("the chart has not created its Configuration: there are\n%s", configurations)
+		}
 		g.run(g.blocks["The way back"][0])
 		g.run(g.blocks["The way back"][2:]...)
 		g.assertBack(configurations)
@@ -150,7 +158,8 @@ func (g *guide) move(installer string) (configurations string) {
 // uids returns the names and UIDs of the Configurations.
 func (g *guide) uids() string {
 	g.Helper()
-	return g.kubectl("get", "configurations.akri.sh", `--output=jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.uid}{"\n"}{end}`)
+	return g.kubectl("get", "configurations.akri.sh", "--all-namespaces",
+		`--output=jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.uid}{"\n"}{end}`)
 }
 
 // assertBack fails the test unless the original Akri runs as Helm's release with its

@@ -15,11 +15,12 @@ var (
 	// because tags can be moved.
 	usesLine = regexp.MustCompile(`(?m)^ *(?:- )?uses: *(.*)$`)
 	pinned   = regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
-	makeStep = regexp.MustCompile(`(?m)^ *- run: make (.*)$`)
+	runStep  = regexp.MustCompile(`(?m)^ *- run: (.*)$`)
 )
 
-// TestWorkflows checks that the actions of workflows are pinned, and that the targets of
-// make exist that they run. The workflow of a release runs only when somebody releases.
+// TestWorkflows checks that the actions of workflows are pinned, that the targets of make
+// and the programs exist that they run, and that jobs end and have only the permissions that
+// are named. The workflow of a release runs only when somebody releases.
 func TestWorkflows(t *testing.T) {
 	root := os.DirFS("../..")
 	makefile, err := fs.ReadFile(root, "Makefile")
@@ -34,7 +35,6 @@ func TestWorkflows(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("workflows: %v, %v", files, err)
 	}
-	steps := 0
 	for _, file := range files {
 		text, err := fs.ReadFile(root, file)
 		if err != nil {
@@ -45,16 +45,24 @@ func TestWorkflows(t *testing.T) {
 				t.Errorf("%s: %s: name the commit and, in a comment, its version: @COMMIT # v1.2.3", file, match[1])
 			}
 		}
-		for _, match := range makeStep.FindAllStringSubmatch(string(text), -1) {
-			steps++
-			for name := range strings.FieldsSeq(match[1]) {
+		for _, match := range runStep.FindAllStringSubmatch(string(text), -1) {
+			words := strings.Fields(match[1])
+			if words[0] != "make" {
+				if program, err := fs.Stat(root, words[len(words)-1]); err != nil || program.Mode()&0o111 == 0 {
+					t.Errorf("%s: %s: the last word must be a program of the repository", file, match[1])
+				}
+				continue
+			}
+			for _, name := range words[1:] {
 				if !strings.Contains(name, "=") && !slices.Contains(targets, name) {
 					t.Errorf("%s: there is no target %s in the Makefile", file, name)
 				}
 			}
 		}
-	}
-	if steps == 0 {
-		t.Error("no step runs make")
+		count := func(part string) int { return strings.Count(string(text), part) }
+		if jobs := count("runs-on:"); count("\npermissions:\n") != 1 || jobs == 0 || jobs != count("timeout-minutes:") ||
+			count("actions/checkout@") != count("persist-credentials: false") {
+			t.Errorf("%s: set permissions, timeout-minutes of each job, and persist-credentials: false of each checkout", file)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package kubelettest
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"net"
 	"os"
@@ -121,7 +122,7 @@ func New(options Options, errorf func(format string, arguments ...any)) (*Kubele
 	}
 	for _, name := range dirs {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			return nil, err
+			return nil, errors.Join(err, os.RemoveAll(dir))
 		}
 	}
 	k.start()

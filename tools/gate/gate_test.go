@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,7 @@ import (
 // makefile has stages. Those with the name of a file in testdata end as gotestsum did: the
 // files are the events of small packages whose failed tests it repeated once.
 const makefile = `
-.PHONY: good both bad worse flaky nameless violation late
+.PHONY: good both bad worse flaky nameless violation other late
 good:
 	@echo "all is good"
 both: bad worse
@@ -24,6 +25,8 @@ flaky nameless violation:
 	@mkdir -p bin/tests; cp $(TESTDATA)/$@.json bin/tests/
 assertion broken hang race:
 	@mkdir -p bin/tests; cp $(TESTDATA)/$@.json bin/tests/; echo "DONE 3 tests, 1 failure in 2s"; exit 1
+other:
+	@echo "DONE 0 tests, 1 error in 2s"; exit 1
 late:
 	@touch late
 `
@@ -54,6 +57,10 @@ func TestGate(t *testing.T) {
 		"a test and something else": {
 			stages: "bad,assertion",
 			want:   "--- FAIL: make bad|--- FAIL: sample/assertion.TestTable/bad|    x_test.go:3: got 1, want 2|1 passed, 1 failed, 0 skipped",
+		},
+		"a test, and tests that did not run": {
+			stages: "assertion,other",
+			want:   "--- FAIL: make other|    DONE 0 tests, 1 error in 2s|--- FAIL: sample/assertion.TestTable/bad",
 		},
 		"a package cannot be built": {
 			stages: "broken",
@@ -100,6 +107,14 @@ func TestGate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoStage checks that nothing is not taken for a gate that passed.
+func TestNoStage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if ok, err := run(io.Discard, nil); ok || err == nil || !strings.Contains(err.Error(), "gate STAGE...") {
+		t.Errorf("got %v, %v", ok, err)
 	}
 }
 

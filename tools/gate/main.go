@@ -10,6 +10,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,31 +34,37 @@ func main() {
 // run runs the stages, writes their output and then the report to out, and reports whether
 // all of them passed.
 func run(out io.Writer, stages []string) (ok bool, err error) {
+	if len(stages) == 0 {
+		return false, errors.New("no stage given: use gate STAGE..., as in gate test")
+	}
 	if err := os.RemoveAll(eventsDir); err != nil {
 		return false, err
 	}
 	ok = true
 	var table strings.Builder
 	var failures []failure
+	var tests tests
 	for _, stage := range stages {
 		fmt.Fprintf(out, "\n=== %s\n", stage)
 		began, state := time.Now(), "passed"
-		if output, err := runMake(out, stage); err != nil {
+		output, failed := runMake(out, stage)
+		before := len(tests.failures)
+		if tests, err = readTests(); err != nil {
+			return false, err
+		}
+		if failed != nil {
 			ok, state = false, "FAILED"
-			failures = append(failures, recipeFailures(stage, output)...)
+			of := recipeFailures(stage, output)
+			if len(tests.failures) > before { // which say more than gotestsum's last lines
+				of = slices.DeleteFunc(of, func(f failure) bool { return slices.ContainsFunc(f.why, isSummary) })
+			}
+			failures = append(failures, of...)
 		}
 		line := fmt.Sprintf("  %-24s %6.0f s  %s\n", stage, time.Since(began).Seconds(), state)
 		fmt.Fprint(out, line)
 		table.WriteString(line)
 	}
-	tests, err := readTests()
-	if err != nil {
-		return false, err
-	}
 	ok = ok && len(tests.failures) == 0
-	if len(tests.failures) > 0 { // which say more than gotestsum's last lines
-		failures = slices.DeleteFunc(failures, func(f failure) bool { return slices.ContainsFunc(f.why, isSummary) })
-	}
 	verdict := map[bool]string{true: "passed", false: "FAILED"}[ok]
 	fmt.Fprintf(out, "\n=== %s\n%s", verdict, table.String())
 	printFailures(out, append(failures, tests.failures...), maxReport-len(stages)-len(tests.flaky))

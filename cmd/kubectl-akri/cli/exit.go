@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -38,27 +39,45 @@ func ExitCode(err error) int {
 func Failed(err error) error { return &exitError{exitFailed, err} }
 
 // Exit ends the program with code and prints nothing.
-func Exit(code int) error { return &exitError{code, errSilent{}} }
-
-type errSilent struct{}
-
-func (errSilent) Error() string { return "" }
+func Exit(code int) error { return &exitError{code, errors.New("")} }
 
 // Usage marks err as a wrong call of command and points to its help. The exit code
 // is 2.
 func Usage(command *cobra.Command, err error) error {
-	return Failed(fmt.Errorf("%w\nSee 'kubectl akri %s --help' for usage", err, command.Name()))
+	return Failed(fmt.Errorf("%w\nSee '%s --help' for usage", err, command.CommandPath()))
 }
 
-// ReportUsage makes command report wrong flags and arguments as usage errors. Set
-// command.Args first.
+// ReportUsage makes command and those below it report wrong flags and arguments as usage
+// errors. A command with subcommands prints its help if none is given.
 func ReportUsage(command *cobra.Command) {
 	command.SetFlagErrorFunc(Usage)
 	validate := command.Args
+	if command.HasSubCommands() {
+		validate = subcommandOnly
+		command.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
+		command.DisableFlagsInUseLine = true
+	}
 	command.Args = func(command *cobra.Command, args []string) error {
 		if err := validate(command, args); err != nil {
 			return Usage(command, err)
 		}
 		return nil
 	}
+	for _, subcommand := range command.Commands() {
+		ReportUsage(subcommand)
+	}
+}
+
+// subcommandOnly rejects arguments: cobra passes on what names no subcommand.
+func subcommandOnly(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, subcommand := range command.Commands() {
+		if subcommand.IsAvailableCommand() {
+			known = append(known, subcommand.Name())
+		}
+	}
+	return fmt.Errorf("%s has no command %q: use one of %s", command.CommandPath(), args[0], strings.Join(known, ", "))
 }

@@ -12,11 +12,7 @@ import (
 
 // Commands returns all commands of this package.
 func Commands(streams cli.Streams) []*cobra.Command {
-	commands := []*cobra.Command{newRender(streams), newConvert(streams), newLint(streams), newTest(streams)}
-	for _, command := range commands {
-		cli.ReportUsage(command)
-	}
-	return commands
+	return []*cobra.Command{newRender(streams), newConvert(streams), newLint(streams), newTest(streams)}
 }
 
 // noArgs rejects arguments, which are most likely files.

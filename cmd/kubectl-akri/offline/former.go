@@ -108,21 +108,3 @@ func mapping(content ...*yamlv3.Node) *yamlv3.Node {
 func scalar(value string) *yamlv3.Node {
 	return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: value}
 }
-
-// newForm returns the discoveryHandler of a protocol as YAML, or "" if the protocol has a
-// mistake.
-func newForm(protocol any) string {
-	var node yamlv3.Node
-	if err := node.Encode(protocol); err != nil {
-		return ""
-	}
-	handler, _, err := handlerOf(&node)
-	if err != nil {
-		return ""
-	}
-	var text bytes.Buffer
-	if err := encode(&text, mapping(scalar("discoveryHandler"), handler)); err != nil {
-		return ""
-	}
-	return text.String()
-}

@@ -75,7 +75,8 @@ func (o *lintOptions) run(command *cobra.Command, streams cli.Streams, args []st
 	if err != nil {
 		return err
 	}
-	findings := manifest.Sort(check(all, validators), all)
+	inputs, written := inspect(all, nil)
+	findings := manifest.Sort(append(written, check(all, inputs, validators)...), all)
 	errs := manifest.Errors(findings)
 	err = o.output.Print(streams.Out, lintResult{Findings: append([]finding.Finding{}, findings...)}, func(out io.Writer) error {
 		manifest.Show(out, findings, all)
@@ -100,10 +101,9 @@ type lintResult struct {
 	Findings []finding.Finding `json:"findings"`
 }
 
-// check returns all findings about files. The validators are those of discoveryDetails,
-// by handler.
-func check(all manifest.Files, validators map[string]func(string) error) []finding.Finding {
-	inputs, findings := inspect(all, nil)
+// check returns the findings about what the documents lead to, in addition to those of
+// inspect. The validators are those of discoveryDetails, by handler.
+func check(all manifest.Files, inputs []*cases.Input, validators map[string]func(string) error) (findings []finding.Finding) {
 	for _, in := range inputs {
 		findings = append(findings, checkRendered(in)...)
 	}
@@ -117,40 +117,20 @@ func check(all manifest.Files, validators map[string]func(string) error) []findi
 // inspect combines each Configuration with its Instances, and returns the findings about
 // the documents as they are written: of their fields, and of their templates.
 func inspect(all manifest.Files, properties map[string]string) ([]*cases.Input, []finding.Finding) {
-	findings := all.Broken()
-	seen := len(findings) > 0
+	var findings []finding.Finding
+	seen := false
 	for _, f := range all {
 		for _, d := range f.Documents {
-			found, isAkri := checkSchema(d)
+			found, isAkri := schema.Check(d.Object(), locateIn(d))
 			findings = append(findings, found...)
 			seen = seen || isAkri
 		}
 	}
-	if !seen {
-		return nil, append(findings, all.NoConfiguration())
+	if seen && len(all.OfKind("Configuration")) == 0 {
+		return nil, append(all.Broken(), findings...)
 	}
-	if len(all.OfKind("Configuration")) == 0 {
-		return nil, findings
-	}
-	inputs, problems := load(withoutBroken(all), properties)
+	inputs, problems := load(all, properties)
 	return inputs, merge(findings, problems)
-}
-
-// withoutBroken leaves out files that could not be parsed and are reported already.
-func withoutBroken(all manifest.Files) manifest.Files {
-	return slices.DeleteFunc(slices.Clone(all), func(f *manifest.File) bool { return f.Err != nil })
-}
-
-// checkSchema checks a document against the definition of its kind.
-func checkSchema(d *source.Document) (findings []finding.Finding, isAkri bool) {
-	findings, isAkri = schema.Check(d.Object(), locateIn(d))
-	spec, _ := d.Object()["spec"].(map[string]any)
-	for i := range findings {
-		if f := &findings[i]; f.Path == "spec.protocol" {
-			f.Hint += strings.TrimSuffix("\n"+newForm(spec["protocol"]), "\n")
-		}
-	}
-	return findings, isAkri
 }
 
 // locateIn returns the function that finds the positions of fields of a document.
@@ -243,7 +223,7 @@ func below(place, path string) string {
 // checkConfined finds kinds and namespaces that the controller does not allow.
 func checkConfined(c *source.Document) []finding.Finding {
 	var findings []finding.Finding
-	namespace := metadataOf(c.Object(), "namespace")
+	namespace := textAt(c.Object(), "metadata", "namespace")
 	spec, _ := c.Object()["spec"].(map[string]any)
 	for _, level := range []templating.Level{templating.InstanceLevel, templating.ConfigurationLevel} {
 		templates, _ := spec[level.String()].([]any)
@@ -254,7 +234,7 @@ func checkConfined(c *source.Document) []finding.Finding {
 				findings = append(findings, refused(c, append(path, templating.Key("kind")), err))
 			} else if err := confineObject(template, namespace); err != nil {
 				at := append(path, templating.Key("kind"))
-				if metadataOf(template, "namespace") != "" {
+				if textAt(template, "metadata", "namespace") != "" {
 					at = append(path, pathOf("metadata", "namespace")...)
 				}
 				findings = append(findings, refused(c, at, err))
@@ -271,9 +251,7 @@ func refused(c *source.Document, path templating.Path, err error) finding.Findin
 }
 
 func gvk(template map[string]any) kinds.GroupVersionKind {
-	apiVersion, _ := template["apiVersion"].(string)
-	kind, _ := template["kind"].(string)
-	return kinds.FromAPIVersionAndKind(apiVersion, kind)
+	return kinds.FromAPIVersionAndKind(textAt(template, "apiVersion"), textAt(template, "kind"))
 }
 
 // confineObject checks what is known without a cluster: whether one of the common
@@ -282,7 +260,7 @@ func gvk(template map[string]any) kinds.GroupVersionKind {
 func confineObject(template map[string]any, namespace string) error {
 	kind := gvk(template)
 	if namespace == "" {
-		namespace = metadataOf(template, "namespace")
+		namespace = textAt(template, "metadata", "namespace")
 	}
 	namespaced := !slices.Contains(clusterScoped, kind.GroupKind())
 	return (confine.Policy{}).Object(confine.ObjectOf(kind, namespaced, template, templating.OnConflictOf(template)), namespace)

@@ -43,8 +43,8 @@ func TestMerge(t *testing.T) {
 		"another file": {
 			bySchema: finding.Finding{Position: at(2), Mistake: finding.Mistake{Path: "spec.capacity", Cause: "schema"}},
 			loading: finding.Finding{
-				Position: finding.Position{File: "b.yaml", Line: 2, Column: 1},
-				Mistake:  finding.Mistake{Path: "spec.capacity", Cause: "loading"}},
+				Position: finding.Position{File: "b.yaml", Line: 2, Column: 1}, Mistake: finding.Mistake{Path: "spec.capacity", Cause: "loading"},
+			},
 			want: []string{"schema", "loading"},
 		},
 	} {

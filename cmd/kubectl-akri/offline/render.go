@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
@@ -100,21 +101,22 @@ func load(all manifest.Files, properties map[string]string) ([]*cases.Input, []f
 	if len(findings) == 0 && len(configurations) == 0 {
 		findings = append(findings, all.NoConfiguration())
 	}
-	var names, known []string
+	var known []string
 	for _, c := range configurations {
-		names = append(names, metadataOf(c.Object(), "name"))
+		if name := textAt(c.Object(), "metadata", "name"); name != "" {
+			known = append(known, name)
+		}
 	}
-	known = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
 	for _, i := range instances {
-		if name := configurationName(i.Object()); name != "" && len(known) > 0 && !slices.Contains(known, name) {
+		if name := textAt(i.Object(), "spec", "configurationName"); name != "" && len(known) > 0 && !slices.Contains(known, name) {
 			findings = append(findings, unknownConfiguration(i, name, known))
 		}
 	}
 	var inputs []*cases.Input
-	for c, configuration := range configurations {
-		documents := []*source.Document{configuration}
+	for _, configuration := range configurations {
+		own, documents := textAt(configuration.Object(), "metadata", "name"), []*source.Document{configuration}
 		for _, i := range instances {
-			if name := configurationName(i.Object()); (name == "" || name == names[c]) && sameNamespace(i, configuration) {
+			if name := textAt(i.Object(), "spec", "configurationName"); (name == "" || name == own) && sameNamespace(i, configuration) {
 				documents = append(documents, i)
 			}
 		}
@@ -130,7 +132,7 @@ func load(all manifest.Files, properties map[string]string) ([]*cases.Input, []f
 // sameNamespace reports whether two documents are in the same namespace. A document
 // without a namespace matches any.
 func sameNamespace(a, b *source.Document) bool {
-	one, other := metadataOf(a.Object(), "namespace"), metadataOf(b.Object(), "namespace")
+	one, other := textAt(a.Object(), "metadata", "namespace"), textAt(b.Object(), "metadata", "namespace")
 	return one == "" || other == "" || one == other
 }
 
@@ -147,17 +149,10 @@ func unknownConfiguration(instance *source.Document, name string, known []string
 	}
 }
 
-// metadataOf returns a string field of an object's metadata.
-func metadataOf(object map[string]any, field string) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	value, _ := metadata[field].(string)
-	return value
-}
-
-func configurationName(instance map[string]any) string {
-	spec, _ := instance["spec"].(map[string]any)
-	name, _ := spec["configurationName"].(string)
-	return name
+// textAt returns the string at a path of an object, or "".
+func textAt(object map[string]any, path ...string) string {
+	text, _, _ := unstructured.NestedString(object, path...)
+	return text
 }
 
 func pathOf(keys ...string) templating.Path {

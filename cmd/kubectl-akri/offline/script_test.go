@@ -131,5 +131,6 @@ func run(streams cli.Streams, args []string) error {
 	root.SetErr(streams.Err)
 	root.SetArgs(args)
 	root.AddCommand(offline.Commands(streams)...)
+	cli.ReportUsage(root)
 	return root.Execute()
 }

@@ -26,7 +26,7 @@ func Stored(configuration any, instances ...any) (objects map[string][]map[strin
 		}
 		all = append(all, file)
 	}
-	inputs, _ := inspect(all, nil)
+	inputs, findings := inspect(all, nil)
 	objects = map[string][]map[string]any{}
 	for _, in := range inputs {
 		rendered, _ := in.Objects()
@@ -34,7 +34,7 @@ func Stored(configuration any, instances ...any) (objects map[string][]map[strin
 			objects[object.For] = append(objects[object.For], object.Content)
 		}
 	}
-	findings = slices.DeleteFunc(check(all, builtin.Validators), func(f finding.Finding) bool {
+	findings = slices.DeleteFunc(append(findings, check(all, inputs, builtin.Validators)...), func(f finding.Finding) bool {
 		return f.File != name || f.Level == finding.Warning
 	})
 	return objects, findings

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -53,10 +54,7 @@ func (o *testOptions) run(streams cli.Streams, args []string) error {
 	}
 	var c counts
 	for _, arg := range args {
-		root := strings.TrimSuffix(strings.TrimSuffix(filepath.ToSlash(arg), "..."), "/")
-		if root == "" {
-			root = "."
-		}
+		root := cmp.Or(strings.TrimSuffix(strings.TrimSuffix(filepath.ToSlash(arg), "..."), "/"), ".")
 		if info, err := os.Stat(root); err != nil || !info.IsDir() {
 			return cli.Failed(fmt.Errorf("directory %s does not exist", root))
 		}

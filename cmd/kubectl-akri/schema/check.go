@@ -183,16 +183,19 @@ var patterns = map[string]string{
 
 // invalid reports an error about a value in metadata, whose detail says what is valid.
 func (c *checker) invalid(err *field.Error) {
-	at := follow(c.object, err.Field)
-	if entries, isMap := lookup(c.object, at).(map[string]any); isMap { // one of the labels or annotations
+	at := templating.Diagnostic{Field: follow(c.object, err.Field)}
+	if entries, isMap := lookup(c.object, at.Field).(map[string]any); isMap { // one of the labels or annotations
 		for _, key := range names(entries) {
+			if key == err.BadValue {
+				at.Text = key
+			}
 			if key == err.BadValue || entries[key] == err.BadValue {
-				at = append(at, templating.Key(key))
+				at.Field = append(at.Field, templating.Key(key))
 				break
 			}
 		}
 	}
-	c.report(at, err.Detail, "%s is not valid", describe(err.BadValue))
+	c.add(at, err.Detail, describe(err.BadValue)+" is not valid")
 }
 
 // violated reports the message of a rule, "cause: remedy", at the field that the message

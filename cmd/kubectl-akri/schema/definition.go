@@ -87,8 +87,9 @@ func (k *kind) at(field templating.Path) *schema.Structural {
 	return s
 }
 
-// find returns the kind of an object. If it has none, wrong is the field of which Akri
-// knows the value hint instead; it is empty if the object is not meant to be Akri's.
+// find returns the kind of an object. If Akri has no such kind, wrong is the field to
+// correct, and hint the value that it should have; wrong is empty if the object is not
+// meant to be Akri's.
 func find(object map[string]any) (k *kind, wrong, hint string) {
 	name, _ := object["kind"].(string)
 	apiVersion, hasVersion := object["apiVersion"].(string)

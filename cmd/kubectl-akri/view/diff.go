@@ -1,11 +1,8 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	udiff "github.com/aymanbagabas/go-udiff"
@@ -201,15 +198,15 @@ func redact(before, after map[string]any) {
 	for _, f := range []string{"data", "stringData"} {
 		oldValues, _ := before[f].(map[string]any)
 		newValues, _ := after[f].(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(merged(oldValues, newValues))) {
-			oldValue, inOld := oldValues[key]
-			newValue, inNew := newValues[key]
-			differs := inOld && inNew && oldValue != newValue
-			if inOld {
-				oldValues[key] = hidden(differs, "before")
+		for key, value := range oldValues {
+			oldValues[key] = hiddenValue
+			if other, inNew := newValues[key]; inNew && other != value {
+				oldValues[key], newValues[key] = hiddenValue+" (before)", hiddenValue+" (after)"
 			}
-			if inNew {
-				newValues[key] = hidden(differs, "after")
+		}
+		for key, value := range newValues {
+			if value != hiddenValue+" (after)" {
+				newValues[key] = hiddenValue
 			}
 		}
 	}
@@ -221,20 +218,6 @@ func redact(before, after map[string]any) {
 // hiddenValue replaces a value of a Secret.
 const hiddenValue = "***"
 
-func hidden(differs bool, when string) string {
-	if differs {
-		return hiddenValue + " (" + when + ")"
-	}
-	return hiddenValue
-}
-
-func merged(a, b map[string]any) map[string]any {
-	all := make(map[string]any, len(a)+len(b))
-	maps.Copy(all, a)
-	maps.Copy(all, b)
-	return all
-}
-
 // document returns the YAML of an object, or "" for no object.
 func document(object map[string]any) string {
 	if object == nil {
@@ -245,11 +228,9 @@ func document(object map[string]any) string {
 
 // toYAML returns a JSON value as YAML.
 func toYAML(value any) string {
-	asJSON, err := json.Marshal(value)
-	if err == nil {
-		if text, err := yaml.JSONToYAML(asJSON); err == nil {
-			return string(text)
-		}
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return fmt.Sprintf("%v\n", value) // cannot happen: the value came from JSON
 	}
-	return fmt.Sprintf("%v\n", value) // cannot happen: the value came from JSON
+	return string(text)
 }

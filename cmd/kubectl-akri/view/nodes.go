@@ -118,7 +118,7 @@ func (f *NodeFacts) agents() map[string]*corev1.Pod {
 	for i := range f.Pods {
 		pod := &f.Pods[i]
 		node := cmp.Or(pod.Spec.NodeName, assignedNode(pod))
-		if known := latest[node]; known == nil || newer(pod, known) {
+		if known := latest[node]; node != "" && (known == nil || newer(pod, known)) {
 			latest[node] = pod
 		}
 	}

@@ -48,6 +48,7 @@ func nodeFacts() *NodeFacts {
 		Pods: []corev1.Pod{
 			agentPod("akri-agent-a", "node1", running(corev1.ConditionTrue)), agentPod("akri-agent-b", "node2", running(corev1.ConditionFalse)),
 			agentPod("akri-agent-d", "node4", running(corev1.ConditionFalse)),
+			agentPod("akri-agent-p", "", corev1.PodStatus{Phase: corev1.PodPending}), // of no DaemonSet, and not scheduled yet
 		},
 		Nodes: []corev1.Node{
 			node("node1", corev1.ConditionTrue, ""), node("node2", corev1.ConditionTrue, ""), node("node3", corev1.ConditionFalse, "NotReady"),

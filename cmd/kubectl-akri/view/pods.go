@@ -79,13 +79,8 @@ func failedPod(pod *corev1.Pod, name string) []finding.Mistake {
 	if pod.Status.Phase != corev1.PodFailed {
 		return nil
 	}
-	why := pod.Status.Reason
-	if pod.Status.Message != "" {
-		why = strings.TrimPrefix(why+": "+pod.Status.Message, ": ")
-	}
-	if why == "" {
-		why = "a container terminated with an error; check kubectl logs"
-	}
+	why := strings.Trim(pod.Status.Reason+": "+pod.Status.Message, ": ")
+	why = cmp.Or(why, "a container terminated with an error; check kubectl logs")
 	return findingf("it is replaced with increasing back-off; if it keeps failing, check the agent there: kubectl akri nodes "+
 		pod.Spec.NodeName, "%s has failed on %s: %s", name, pod.Spec.NodeName, why)
 }

@@ -50,7 +50,7 @@ func Roles(rights Rights) string {
 		return slices.Contains(granted[resource.Group], resource.Resource)
 	})
 	var documents []string
-	add := func(object any) { documents = append(documents, manifest(object)) }
+	add := func(object any) { documents = append(documents, "---\n"+toYAML(object)) }
 	bind := func(namespace, name string, rules []rbacv1.PolicyRule, accounts ...types.NamespacedName) {
 		var subjects []rbacv1.Subject
 		for _, account := range accounts {
@@ -145,5 +145,3 @@ func rules(resources []schema.GroupResource, verbs []string) []rbacv1.PolicyRule
 	}
 	return list
 }
-
-func manifest(object any) string { return "---\n" + toYAML(object) }

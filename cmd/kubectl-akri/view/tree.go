@@ -61,11 +61,8 @@ func (f Forest) Text(out io.Writer) error {
 
 func configurationLine(configuration *v0.Configuration) string {
 	devices := "no devices"
-	switch n := configuration.Status.Instances; {
-	case n == 1:
-		devices = "1 device"
-	case n > 1:
-		devices = fmt.Sprintf("%d devices", n)
+	if n := int(configuration.Status.Instances); n > 0 {
+		devices = counted(n, "device")
 	}
 	return fmt.Sprintf("Configuration %s/%s  %s: %s, capacity %d each  %s", configuration.Namespace, configuration.Name,
 		configuration.Spec.DiscoveryHandler.Name, devices, configuration.Spec.Capacity, readiness(configuration.Status.Conditions))
