@@ -88,12 +88,12 @@ func (c *Chain) dryRunAlternative(
 
 // expected returns the finding for a problem that the controller would have, too: it
 // denies the request unless the problem may heal.
-func expected(found *problem.Error) Finding {
-	finding := denial(found)
-	if found.Retryable {
-		finding.Level = Inconclusive
+func expected(err *problem.Error) Finding {
+	found := denial(err)
+	if err.Retryable {
+		found.Level = Inconclusive
 	}
-	return finding
+	return found
 }
 
 // aboutExisting reports whether a response to a create is about an object that exists.

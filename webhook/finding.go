@@ -64,9 +64,9 @@ const (
 // denials returns the message of a rejection.
 func denials(findings []Finding) string {
 	var lines []string
-	for _, finding := range findings {
-		if finding.denies() {
-			lines = append(lines, oneLine(finding.Error(), maxDenialBytes))
+	for _, f := range findings {
+		if f.denies() {
+			lines = append(lines, oneLine(f.Error(), maxDenialBytes))
 		}
 	}
 	if more := len(lines) - maxDenials; more > 0 {
@@ -78,12 +78,12 @@ func denials(findings []Finding) string {
 // warnings returns the findings that do not deny.
 func warnings(findings []Finding) []string {
 	var lines []string
-	for _, finding := range findings {
-		switch finding.Level {
+	for _, f := range findings {
+		switch f.Level {
 		case Warn:
-			lines = append(lines, oneLine(finding.Error(), maxWarningBytes))
+			lines = append(lines, oneLine(f.Error(), maxWarningBytes))
 		case Inconclusive:
-			lines = append(lines, oneLine(finding.Error(), maxWarningBytes)+inconclusiveNote)
+			lines = append(lines, oneLine(f.Error(), maxWarningBytes)+inconclusiveNote)
 		}
 	}
 	if more := len(lines) - maxWarnings; more > 0 {
@@ -108,10 +108,10 @@ func oneLine(message string, maxBytes int) string {
 func unique(findings []Finding) []Finding {
 	seen := map[Finding]bool{}
 	kept := findings[:0]
-	for _, finding := range findings {
-		if !seen[finding] {
-			seen[finding] = true
-			kept = append(kept, finding)
+	for _, f := range findings {
+		if !seen[f] {
+			seen[f] = true
+			kept = append(kept, f)
 		}
 	}
 	return kept

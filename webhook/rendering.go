@@ -244,12 +244,12 @@ func (s *simulation) evaluate(tmpl *candidate) (alternatives []outline, findings
 // failed returns the findings for a template that fails for every guess.
 func (s *simulation) failed(tmpl *candidate, diagnostics templating.Diagnostics) []Finding {
 	var findings []Finding
-	for i, found := range s.compiled.Diagnosed(v0.ReasonRenderFailed, diagnostics) {
-		finding := denial(found)
+	for i, err := range s.compiled.Diagnosed(v0.ReasonRenderFailed, diagnostics) {
+		found := denial(err)
 		if s.devices.guesses(tmpl.source) && !errors.Is(diagnostics[i], templating.ErrLimit) {
-			finding.Hint = strings.TrimPrefix(finding.Hint+"; "+sampleHint, "; ")
+			found.Hint = strings.TrimPrefix(found.Hint+"; "+sampleHint, "; ")
 		}
-		findings = append(findings, finding)
+		findings = append(findings, found)
 	}
 	return findings
 }

@@ -64,7 +64,7 @@ func TestAt(t *testing.T) {
 			t.Errorf("%s: got %+v", name, f)
 		}
 	}
-	if f, ok := hinted.(*Fault); !ok || f.Offset != Whole {
+	if f, ok := errors.AsType[*Fault](hinted); !ok || f.Offset != Whole {
 		t.Errorf("a fault without a place has got one: %+v", f)
 	}
 }
