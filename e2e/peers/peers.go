@@ -24,7 +24,7 @@ func Python(t testing.TB, requirements ...string) []string {
 	t.Helper()
 	dir := unpack(t, "python", requirements, func(ctx context.Context, dir string) error {
 		arguments := []string{"-m", "pip", "install", "--quiet", "--no-compile", "--target", dir}
-		return run(ctx, dir, "python3", append(arguments, requirements...)...)
+		return build.Run(ctx, dir, "python3", append(arguments, requirements...)...)
 	})
 	return []string{"PYTHONPATH=" + dir, "PYTHONUNBUFFERED=1"}
 }
@@ -35,28 +35,7 @@ func Python(t testing.TB, requirements ...string) []string {
 func Debian(t testing.TB, packages ...string) string {
 	t.Helper()
 	return unpack(t, "debian", packages, func(ctx context.Context, dir string) error {
-		archives, err := os.MkdirTemp("", "akri-debian-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(archives)
-		download := append([]string{"download", "--quiet"}, packages...)
-		if err := run(ctx, archives, "apt-get", download...); err != nil {
-			// The lists of packages may be missing or old.
-			if err := errors.Join(run(ctx, archives, "apt-get", "update", "--quiet"), run(ctx, archives, "apt-get", download...)); err != nil {
-				return err
-			}
-		}
-		found, err := filepath.Glob(filepath.Join(archives, "*.deb"))
-		if err != nil {
-			return err
-		}
-		for _, archive := range found {
-			if err := run(ctx, archives, "dpkg", "--extract", archive, dir); err != nil {
-				return err
-			}
-		}
-		return nil
+		return build.UnpackDebian(ctx, dir, packages...)
 	})
 }
 
@@ -65,9 +44,6 @@ func Debian(t testing.TB, packages ...string) string {
 func WithDependencies(t testing.TB, name string) string {
 	t.Helper()
 	packages, err := build.MissingPackages(t.Context(), name)
-	if err != nil && run(t.Context(), ".", "apt-get", "update", "--quiet") == nil { // the lists of packages may be missing
-		packages, err = build.MissingPackages(t.Context(), name)
-	}
 	if err != nil {
 		clustertest.Skip(t, fmt.Sprintf("cannot list the dependencies of the debian package %s: %v", name, err))
 	}
@@ -102,17 +78,11 @@ func unpack(t testing.TB, kind string, names []string, fetch func(ctx context.Co
 // fetchOnce fetches into dir, unless that has been done. A lock makes other processes
 // wait, and dir exists only when it is complete.
 func fetchOnce(ctx context.Context, dir string, fetch func(ctx context.Context, dir string) error) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
-	}
-	lock, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	unlock, err := build.Lock(ctx, filepath.Dir(dir), nil)
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // also unlocks it
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("lock %s: %w", lock.Name(), err)
-	}
+	defer unlock()
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
@@ -127,14 +97,4 @@ func fetchOnce(ctx context.Context, dir string, fetch func(ctx context.Context, 
 		return err
 	}
 	return os.Rename(partial, dir)
-}
-
-// run runs a program in a directory. The error includes its output.
-func run(ctx context.Context, dir, program string, arguments ...string) error {
-	command := exec.CommandContext(ctx, program, arguments...)
-	command.Dir = dir
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", program, strings.Join(arguments, " "), err, output)
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,50 +12,70 @@ import (
 	"strings"
 )
 
-// unpack downloads Debian packages and unpacks them into one directory below the work
-// directory. Nothing is installed.
+// unpack unpacks Debian packages into a directory below the work directory.
 func (b *builder) unpack(ctx context.Context, name string, packages ...string) (root string, err error) {
+	root = b.work(name)
+	if err := os.RemoveAll(root); err != nil {
+		return "", err
+	}
+	return root, UnpackDebian(ctx, root, packages...)
+}
+
+// UnpackDebian downloads Debian packages and unpacks them into one directory. Nothing is
+// installed: scripts do not run, and dependencies must be listed, too.
+func UnpackDebian(ctx context.Context, dir string, packages ...string) error {
 	if err := requirePrograms("apt-get", "dpkg"); err != nil {
-		return "", err
+		return err
 	}
-	dir := b.work(name)
-	if err := os.RemoveAll(dir); err != nil {
-		return "", err
+	archives, err := os.MkdirTemp("", "akri-debian-")
+	if err != nil {
+		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
+	defer os.RemoveAll(archives)
+	err = withLists(ctx, func() error { return Run(ctx, archives, "apt-get", append([]string{"download"}, packages...)...) })
+	if err != nil {
+		return err
 	}
-	if err := run(ctx, dir, "apt-get", append([]string{"download"}, packages...)...); err != nil {
-		return "", err
+	found, _ := filepath.Glob(filepath.Join(archives, "*.deb"))
+	if len(found) != len(packages) {
+		return fmt.Errorf("apt-get download %q: %d packages were downloaded", packages, len(found))
 	}
-	archives, _ := filepath.Glob(filepath.Join(dir, "*.deb"))
-	if len(archives) != len(packages) {
-		return "", fmt.Errorf("apt-get download %q: %d packages were downloaded", packages, len(archives))
-	}
-	root = filepath.Join(dir, "root")
-	for _, archive := range archives {
-		if err := run(ctx, dir, "dpkg", "-x", archive, root); err != nil {
-			return "", err
+	for _, archive := range found {
+		if err := Run(ctx, archives, "dpkg", "-x", archive, dir); err != nil {
+			return err
 		}
 	}
-	return root, nil
+	return nil
 }
 
 // MissingPackages returns the packages that apt-get would install for a package: itself
 // and its dependencies, without those that this machine has.
-func MissingPackages(ctx context.Context, name string) ([]string, error) {
+func MissingPackages(ctx context.Context, name string) (packages []string, err error) {
 	if err := requirePrograms("apt-get"); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "apt-get", "install", "--simulate", "--no-install-recommends", name)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("apt-get install --simulate %s: %w: %s", name, err, bytes.TrimSpace(stderr.Bytes()))
+	err = withLists(ctx, func() error {
+		cmd := exec.CommandContext(ctx, "apt-get", "install", "--simulate", "--no-install-recommends", name)
+		cmd.Env = append(os.Environ(), "LC_ALL=C")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("apt-get install --simulate %s: %w: %s", name, err, bytes.TrimSpace(stderr.Bytes()))
+		}
+		packages = simulatedInstalls(out)
+		return nil
+	})
+	return packages, err
+}
+
+// withLists calls apt-get, and once more after an update if it fails: the lists of packages
+// may be missing or old.
+func withLists(ctx context.Context, call func() error) error {
+	if call() == nil {
+		return nil
 	}
-	return simulatedInstalls(out), nil
+	return errors.Join(Run(ctx, ".", "apt-get", "update", "--quiet"), call())
 }
 
 // simulatedInstalls returns the packages in the output of apt-get install --simulate,
@@ -70,8 +91,8 @@ func simulatedInstalls(output []byte) []string {
 	return packages
 }
 
-// run runs a program; its error includes the output.
-func run(ctx context.Context, dir, name string, args ...string) error {
+// Run runs a program in a directory. Its error includes the output.
+func Run(ctx context.Context, dir, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -11,25 +11,24 @@ import (
 )
 
 // runc returns the step that builds runc. It is the only program that contains C, and
-// it uses libseccomp. The step tries four ways to get it, in order, until one succeeds:
+// it uses libseccomp. The step tries three ways to get it, in order, until one succeeds:
 //
 //  1. Build it with libseccomp from Debian's package, unpacked but not installed.
-//  2. Build it without libseccomp, behind a program that removes system call filters.
-//  3. Use the runc from Debian's package, unpacked but not installed.
-//  4. Copy the runc that is installed on this machine.
+//  2. Use the runc from Debian's package, unpacked but not installed.
+//  3. Copy the runc that is installed on this machine.
 func (b *builder) runc() step {
 	return step{
 		name:  "runc",
 		title: "runc " + runcVersion,
 		inputs: inputs{
-			dirs: []string{filepath.Join(b.module, "runtime"), filepath.Join(b.module, "cmd", "runc-without-seccomp")},
+			dirs: []string{filepath.Join(b.module, "runtime")},
 			text: []string{runcVersion},
 		},
 		results: []string{"runc"},
 		fetch:   b.goBuildRunc("").fetch,
 		run: func(ctx context.Context) error {
 			var failures []error
-			ways := []func(context.Context) error{b.runcWithSeccomp, b.runcWithoutSeccomp, b.runcFromDebian, b.runcInstalled}
+			ways := []func(context.Context) error{b.runcBuilt, b.runcFromDebian, b.runcInstalled}
 			for i, way := range ways {
 				os.Remove(b.result("runc")) // never overwrite a program that may be running
 				err := way(ctx)
@@ -57,7 +56,7 @@ func (b *builder) goBuildRunc(out string) goBuild {
 	}
 }
 
-func (b *builder) runcWithSeccomp(ctx context.Context) error {
+func (b *builder) runcBuilt(ctx context.Context) error {
 	if err := requirePrograms("gcc", "pkg-config"); err != nil {
 		return err
 	}
@@ -78,20 +77,6 @@ func (b *builder) runcWithSeccomp(ctx context.Context) error {
 	g.tags = "seccomp"
 	g.env = append(g.env, "PKG_CONFIG_PATH="+filepath.Join(libDir, "pkgconfig"), "PKG_CONFIG_SYSROOT_DIR="+root)
 	return b.compile(ctx, "runc", g)
-}
-
-func (b *builder) runcWithoutSeccomp(ctx context.Context) error {
-	if err := requirePrograms("gcc"); err != nil {
-		return err
-	}
-	if err := b.compile(ctx, "runc", b.goBuildRunc(b.result("runc-plain"))); err != nil {
-		return err
-	}
-	return b.compile(ctx, "runc-without-seccomp", goBuild{
-		dir:     b.module,
-		out:     b.result("runc"),
-		targets: []string{"./cmd/runc-without-seccomp"},
-	})
 }
 
 func (b *builder) runcFromDebian(ctx context.Context) error {
