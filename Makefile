@@ -29,7 +29,7 @@ COUNT ?=
 # $(call gotest,DIR,PACKAGES,FLAGS) runs the tests of the module in a directory. Each call
 # gives its own time limit for a package, so that a test that hangs is named.
 gotest = @mkdir -p bin/tests && go -C $(1) tool -modfile=$(CURDIR)/tools/go.mod gotestsum --format=$(FORMAT) --hide-summary=skipped \
-	--jsonfile=$(CURDIR)/bin/tests/$@$(KUBERNETES:%=-%)$(KUBELET:%=-kubelet-%).json --packages='$(2)' $(RERUN) -- $(3) $(COUNT) $(TESTFLAGS)
+	--jsonfile=$(CURDIR)/bin/tests/$@$(KUBERNETES:%=-%)$(KUBELET:%=-kubelet-%).json --packages="$(2)" $(RERUN) -- $(3) $(COUNT) $(TESTFLAGS)
 
 # The version of everything that is built: the tag, or the tag before and the number of
 # commits since then. Without any tag it is v0.0.0-g and the commit.
@@ -83,10 +83,17 @@ packages: ## Make packages and archives of the command line programs in bin/pack
 kubernetes: ## Build Kubernetes for the tests and the demo into bin/k8s (takes minutes the first time)
 	go -C kubebox run ./cmd/cluster build
 
-.PHONY: test unit test-charts test-bench examples
-test: unit test-charts test-bench examples ## Run the tests that need no node: unit tests and tests against a real API server
-unit: kubernetes # the packages that take longest first; most of them wait for an API server
-	$(call gotest,.,./controller/... ./webhook/... ./...,-timeout=10m -p=4)
+.PHONY: test test-racing test-others test-charts test-bench examples
+test: test-racing test-others test-charts test-bench examples ## Run the tests that need no node: unit tests and tests against a real API server
+# The gate gives -race only to the first part: the race detector doubles the time of the
+# others, which compute in one goroutine or mostly wait for an API server, and of a library.
+# Make full gives it to both. The packages that take longest come first.
+OTHERS := ^akri.sh/akri/(controller|templating(/.*)?|api/.*|cmd/.*|agent/serve/slots|discovery/opcua)$$
+test-racing: override TESTFLAGS += $(RACE)
+test-racing: kubernetes
+	$(call gotest,.,./webhook ./agent/serve/deviceplugin $$(go list ./... | grep -vE '$(OTHERS)'),-timeout=10m -p=3)
+test-others: kubernetes
+	$(call gotest,.,./controller ./templating $$(go list ./... | grep -E '$(OTHERS)'),-timeout=10m -p=2)
 # Without the race detector, with which Helm takes four times as long: the chart has no goroutines.
 test-charts: override TESTFLAGS :=
 test-charts:
@@ -136,7 +143,7 @@ gate full versions: export RERUN := --rerun-fails=1 --rerun-fails-max-failures=3
 
 .PHONY: gate
 gate: ## Check what must hold for every change, as CI does
-	@$(GATE) $(STAGES) '-j2 test TESTFLAGS=-race' e2e
+	@$(GATE) $(STAGES) '-j2 test RACE=-race' '-j2 e2e'
 
 .PHONY: full proofs
 full: ## Check what make gate does, and what takes longer: all cases, many schedules, speed as ratios

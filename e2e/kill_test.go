@@ -50,6 +50,7 @@ func killRuns(t *testing.T) []killRun {
 // deleted, or templates were edited. The next controller must converge: each
 // object exists once, is up to date, and is owned by its Instance.
 func TestKilledController(t *testing.T) {
+	t.Parallel()
 	runs := killRuns(t)
 	// The Deployment controller is left out: only the controller under test writes.
 	c := clustertest.Start(t, cluster.Config{
