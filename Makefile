@@ -83,8 +83,8 @@ packages: ## Make packages and archives of the command line programs in bin/pack
 kubernetes: ## Build Kubernetes for the tests and the demo into bin/k8s (takes minutes the first time)
 	go -C kubebox run ./cmd/cluster build
 
-.PHONY: test test-racing test-others test-charts test-bench examples
-test: test-racing test-others test-charts test-bench examples ## Run the tests that need no node: unit tests and tests against a real API server
+.PHONY: test test-racing test-others test-charts test-release test-bench examples
+test: test-racing test-others test-charts test-release test-bench examples ## Run the tests that need no node: unit tests and tests against a real API server
 # The gate gives -race only to the first part: the race detector doubles the time of the
 # others, which compute in one goroutine or mostly wait for an API server, and of a library.
 # Make full gives it to both. The packages that take longest come first.
@@ -96,18 +96,18 @@ test-others: kubernetes
 	$(call gotest,.,./controller ./templating $$(go list ./... | grep -E '$(OTHERS)'),-timeout=10m -p=2)
 # Without the race detector, with which Helm takes four times as long: the chart has no goroutines.
 test-charts: override TESTFLAGS :=
-test-charts:
+test-charts: kubernetes
 	$(call gotest,charts,./...,-timeout=20m)
+test-release: kubernetes
+	$(call gotest,release,./...,-timeout=20m)
 test-bench: kubernetes
 	$(call gotest,bench,./...,-timeout=10m)
 examples:
 	CGO_ENABLED=0 go run -ldflags='-s -w' ./cmd/kubectl-akri test examples
 
-.PHONY: e2e e2e-release e2e-akri e2e-slots kubebox
-e2e: e2e-release e2e-akri ## Run the tests on real nodes: kubelet, containerd, pods (skips what this machine does not support)
-e2e-release: kubernetes
-	$(call gotest,release,./...,-timeout=20m)
-e2e-akri: kubernetes build # compiles nothing while its clusters run: the tests only link these
+.PHONY: e2e e2e-slots kubebox
+# Compiles nothing while its clusters run: the tests only link these.
+e2e: kubernetes build ## Run the tests on real nodes: kubelet, containerd, pods (skips what this machine does not support)
 	@CGO_ENABLED=0 go build ./examples/...
 	$(call gotest,e2e,./...,-timeout=20m -p=3 -parallel=4)
 kubebox: kubernetes ## Test the clusters themselves, on which the tests run
@@ -122,7 +122,7 @@ e2e-slots: kubernetes build
 VERSIONS ?= KUBERNETES=v1.36.3 KUBERNETES=v1.35.4 KUBERNETES=v1.34.4 KUBELET=v1.34.4
 .PHONY: versions
 versions: ## Run Akri's tests on real nodes with the older versions of Kubernetes that it supports: hours
-	@$(GATE) $(foreach version,$(VERSIONS),'e2e-akri $(version)' 'e2e-slots $(version)')
+	@$(GATE) $(foreach version,$(VERSIONS),'e2e $(version)' 'e2e-slots $(version)')
 
 .PHONY: fetch
 fetch: ## Download the Go modules that everything else needs, and Debian's list of packages
@@ -143,7 +143,7 @@ gate full versions: export RERUN := --rerun-fails=1 --rerun-fails-max-failures=3
 
 .PHONY: gate
 gate: ## Check what must hold for every change, as CI does
-	@$(GATE) $(STAGES) '-j2 test RACE=-race' '-j2 e2e'
+	@$(GATE) $(STAGES) '-j2 test RACE=-race' e2e
 
 .PHONY: full proofs
 full: ## Check what make gate does, and what takes longer: all cases, many schedules, speed as ratios

@@ -24,7 +24,7 @@ func (f *failures) add(handler, message string) {
 	handler, message = text.Truncate(text.OneLine(handler), maxHandlerBytes), text.OneLine(message)
 	for i := range f.list {
 		if f.list[i].Handler == handler {
-			f.list[i].Message = text.Truncate(f.list[i].Message+"; "+message, maxMessageBytes)
+			f.list[i].Message = text.Truncate(f.list[i].Message+"; and "+message, maxMessageBytes)
 			return
 		}
 	}

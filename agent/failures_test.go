@@ -16,7 +16,7 @@ func TestFailuresAreBounded(t *testing.T) {
 		f.add(fmt.Sprintf("handler@%03d", i), "still no answer")
 	}
 	list := f.sorted()
-	if len(list) != v0.MaxNodeFailures || list[0].Handler != "handler@000" || list[0].Message != "no answer; still no answer" {
+	if len(list) != v0.MaxNodeFailures || list[0].Handler != "handler@000" || list[0].Message != "no answer; and still no answer" {
 		t.Errorf("%d failures, first %+v; want %d", len(list), list[0], v0.MaxNodeFailures)
 	}
 }
@@ -28,7 +28,8 @@ func TestFailures(t *testing.T) {
 	found.add("a", strings.Repeat("long ", 1000))
 	found.add("b", "second")
 	list := found.sorted()
-	if len(list) != 2 || list[1].Message != `first node node-b, handler x: forged \x1b[2J; second` || len(list[0].Message) > maxMessageBytes {
+	if len(list) != 2 || len(list[0].Message) > maxMessageBytes ||
+		list[1].Message != `first node node-b, handler x: forged \x1b[2J; and second` {
 		t.Errorf("%+v", list)
 	}
 }

@@ -233,3 +233,24 @@ func (f *fixture) eventually(what string, holds func() bool) {
 		}
 	}
 }
+
+// What the agent does not need of an Instance takes no memory.
+func TestRead(t *testing.T) {
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{
+			"name": "cam", "annotations": map[string]any{"example.com/a": "x"}, "managedFields": []any{map[string]any{"manager": "kubectl"}},
+		},
+		"spec":   map[string]any{"configurationName": "cam"},
+		"status": map[string]any{"resources": []any{map[string]any{"version": "v1", "kind": "Pod", "name": "p"}}},
+	}}
+	read, err := Read(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read.Name != "cam" || read.Spec.ConfigurationName != "cam" {
+		t.Errorf("read %+v", read)
+	}
+	if len(read.ManagedFields)+len(read.Annotations)+len(read.Status.Resources) > 0 {
+		t.Errorf("it keeps %+v", read)
+	}
+}

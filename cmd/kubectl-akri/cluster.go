@@ -88,7 +88,7 @@ type cluster struct {
 func (a access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.RoundTripper) (*cluster, error) {
 	config, err := a.ClientConfig.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("no cluster is configured: name a kubeconfig file with --kubeconfig or the variable KUBECONFIG")
+		return nil, errors.New("no cluster is configured; name a kubeconfig file with --kubeconfig or the variable KUBECONFIG")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)

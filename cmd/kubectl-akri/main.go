@@ -56,16 +56,23 @@ func newRoot(streams cli.Streams) *cobra.Command {
 	return root
 }
 
-// listAccessOnce makes only the help of root list the flags that select the cluster.
+// listAccessOnce makes only the help of root list the flags that select the cluster. Helps do
+// not show that a command that has others can be run without one, which prints the help.
 func listAccessOnce(root *cobra.Command, flags *pflag.FlagSet) {
 	usage, list := root.UsageFunc(), flags.FlagUsages()
 	root.SetUsageFunc(func(command *cobra.Command) error {
 		flags.VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
+		run := command.RunE
+		if command.HasSubCommands() {
+			command.RunE = nil
+		}
 		err := usage(command)
+		command.RunE = run
 		if command == root {
 			command.Printf("\nFlags of the commands that need a cluster:\n%s", list)
 		} else if command.Flags().Lookup("kubeconfig") != nil {
-			command.Printf("\nUse \"%s --help\" for the flags that select the cluster and the user.\n", root.CommandPath())
+			command.Printf("\nUse \"%s --help\" for the flags that select the cluster, the user and, where it matters, the namespace.\n",
+				root.CommandPath())
 		}
 		return err
 	})

@@ -81,11 +81,11 @@ func TestHelp(t *testing.T) {
 // TestUnknownCommand checks that the error for a word that is no command names those that
 // exist.
 func TestUnknownCommand(t *testing.T) {
-	run(t, "", "rendr").want(t, 2, `error: kubectl akri has no command "rendr": use one of completion, convert, `, "render, ",
-		"See 'kubectl akri --help'", "!man,")
-	run(t, "", "migrate", "plan").want(t, 2, `error: kubectl akri migrate has no command "plan": use one of check`,
+	run(t, "", "rendr").want(t, 2, `error: kubectl akri has no command "rendr"; did you mean render?`, "See 'kubectl akri --help'")
+	run(t, "", "nonsense").want(t, 2, `has no command "nonsense"; use one of completion, convert, `, "render, ", "!man,")
+	run(t, "", "migrate", "plan").want(t, 2, `error: kubectl akri migrate has no command "plan"; use one of check`,
 		"See 'kubectl akri migrate --help'")
-	run(t, "", "completion", "csh").want(t, 2, "use one of bash, fish")
+	run(t, "", "completion", "csh").want(t, 2, "did you mean bash or fish or zsh?")
 	run(t, "", "migrate").want(t, 0, "kubectl akri migrate [command]", "check")
 	run(t, "", "migrate", "check", "x").want(t, 2, "See 'kubectl akri migrate check --help'")
 }
@@ -103,5 +103,5 @@ func TestAccessFlagsOfCommands(t *testing.T) {
 	run(t, "", "tree", "--help").want(t, 0, "--watch", hint, "!--as string")
 	run(t, "", "lint", "--help").want(t, 0, "--filename", "!"+hint)
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	run(t, "", "tree").want(t, 1, "error: no cluster is configured: ", "--kubeconfig", "KUBECONFIG")
+	run(t, "", "tree").want(t, 1, "error: no cluster is configured; ", "--kubeconfig", "KUBECONFIG")
 }

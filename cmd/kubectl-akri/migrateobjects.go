@@ -138,8 +138,8 @@ func (m *migration) property(ctx context.Context, place string, c *v0.Configurat
 	case missing:
 		m.report.add(finding.Warning, place, "create it", "%s does not exist, so discovery fails, as with Akri", what)
 	}
-	m.report.add(finding.Warning, place, "grant it: kubectl akri rbac -n "+c.Namespace+" "+c.Name+" | kubectl apply -f -; "+
-		"add --agent=NAMESPACE/"+agentName+" to rbac if you install elsewhere than in "+agentNamespace,
+	m.report.add(finding.Warning, place, "grant it, with --agent=NAMESPACE/"+agentName+" if you install elsewhere than in "+agentNamespace+
+		": kubectl akri rbac -n "+c.Namespace+" "+c.Name+" | kubectl apply -f -",
 		"the agents need permission to read what discoveryProperties refer to")
 	return err
 }

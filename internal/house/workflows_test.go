@@ -47,6 +47,10 @@ func TestWorkflows(t *testing.T) {
 		}
 		for _, match := range runStep.FindAllStringSubmatch(string(text), -1) {
 			words := strings.Fields(match[1])
+			if len(words) == 0 {
+				t.Errorf("%s: a step runs nothing", file)
+				continue
+			}
 			if words[0] != "make" {
 				if program, err := fs.Stat(root, words[len(words)-1]); err != nil || program.Mode()&0o111 == 0 {
 					t.Errorf("%s: %s: the last word must be a program of the repository", file, match[1])

@@ -79,7 +79,8 @@ func run(out io.Writer, stages []string) (ok bool, err error) {
 // server. Make goes on with other targets when one has failed.
 func runMake(out io.Writer, stage string) (output string, err error) {
 	var copied bytes.Buffer
-	command := exec.Command("make", append([]string{"--keep-going", "--no-print-directory"}, strings.Fields(stage)...)...)
+	flags := []string{"--keep-going", "--no-print-directory", "--output-sync=target"}
+	command := exec.Command("make", append(flags, strings.Fields(stage)...)...)
 	command.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
 	command.Stdout = io.MultiWriter(out, &copied)
 	command.Stderr = command.Stdout

@@ -56,6 +56,7 @@ func ReportUsage(command *cobra.Command) {
 		validate = subcommandOnly
 		command.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
 		command.DisableFlagsInUseLine = true
+		command.SuggestionsMinimumDistance = 2 // letters, as in cobra
 	}
 	command.Args = func(command *cobra.Command, args []string) error {
 		if err := validate(command, args); err != nil {
@@ -79,5 +80,9 @@ func subcommandOnly(command *cobra.Command, args []string) error {
 			known = append(known, subcommand.Name())
 		}
 	}
-	return fmt.Errorf("%s has no command %q: use one of %s", command.CommandPath(), args[0], strings.Join(known, ", "))
+	remedy := "use one of " + strings.Join(known, ", ")
+	if similar := command.SuggestionsFor(args[0]); len(similar) > 0 {
+		remedy = "did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return fmt.Errorf("%s has no command %q; %s", command.CommandPath(), args[0], remedy)
 }

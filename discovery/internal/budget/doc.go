@@ -2,6 +2,5 @@
 // devices and networks of some Configurations cannot stop the handler for all others.
 //
 // Always: if the budget is exceeded, the request that takes the most ends, with an error
-// that names the limit and the remedy. Never: a request that takes no more than half
-// of an equal part ends.
+// that names the limit and the remedy. Never: a request ends although there is room for all.
 package budget
