@@ -50,6 +50,7 @@ func newRoot(streams cli.Streams) *cobra.Command {
 	root.AddCommand(append(online, newMigrate(streams, a))...)
 	root.AddCommand(offline.Commands(streams)...)
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
 	root.AddCommand(manpages.NewCommand())
 	cli.ReportUsage(root)
 	listAccessOnce(root, a.set)

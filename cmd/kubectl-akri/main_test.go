@@ -86,6 +86,8 @@ func TestUnknownCommand(t *testing.T) {
 	run(t, "", "migrate", "plan").want(t, 2, `error: kubectl akri migrate has no command "plan"; use one of check`,
 		"See 'kubectl akri migrate --help'")
 	run(t, "", "completion", "csh").want(t, 2, "did you mean bash or fish or zsh?")
+	run(t, "", "help", "rendr").want(t, 2, "did you mean render?")
+	run(t, "", "help", "migrate", "plan").want(t, 2, "use one of check")
 	run(t, "", "migrate").want(t, 0, "kubectl akri migrate [command]", "check")
 	run(t, "", "migrate", "check", "x").want(t, 2, "See 'kubectl akri migrate check --help'")
 }

@@ -7,7 +7,7 @@ import (
 	"akri.sh/akri/internal/finding"
 )
 
-// Error is a mistake that keeps objects from their desired state. Whoever creates it may
+// Error says why an object is not as the Configuration wants it. Whoever creates it may
 // not know its path yet; see [At].
 type Error struct {
 	finding.Mistake

@@ -16,35 +16,16 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// services is a cluster with Services.
-type services struct{ *cluster.Cluster }
-
-func (s services) apply(t *testing.T, manifest string) {
-	t.Helper()
-	if _, err := s.KubectlInput(t.Context(), []byte(manifest), "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (s services) kubectl(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := s.Kubectl(t.Context(), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
-}
-
 // client runs the workload's client in a Pod and returns its output.
-func (s services) client(t *testing.T, pod string, args ...string) (string, error) {
+func (c oneNode) client(t *testing.T, pod string, args ...string) (string, error) {
 	t.Helper()
-	out, err := s.Kubectl(t.Context(), append([]string{"exec", pod, "--", "/workload"}, args...)...)
+	out, err := c.Kubectl(t.Context(), append([]string{"exec", pod, "--", "/workload"}, args...)...)
 	return string(out), err
 }
 
 // assertLookup fails the test unless lookups in a Pod have these results: each is a
 // host's name followed by its addresses.
-func (s services) assertLookup(t *testing.T, pod string, want ...string) {
+func (c oneNode) assertLookup(t *testing.T, pod string, want ...string) {
 	t.Helper()
 	args, lines := []string{"lookup"}, ""
 	for _, result := range want {
@@ -53,7 +34,7 @@ func (s services) assertLookup(t *testing.T, pod string, want ...string) {
 		slices.Sort(fields[1:])
 		lines += strings.Join(fields, " ") + "\n"
 	}
-	got, err := s.client(t, pod, args...)
+	got, err := c.client(t, pod, args...)
 	if err != nil || got != lines {
 		t.Errorf("in the pod %s:\n%swant:\n%s%v", pod, got, lines, err)
 	}
@@ -86,19 +67,20 @@ func TestClusterWithoutNFT(t *testing.T) {
 	}
 	t.Setenv("PATH", without)
 	var progress strings.Builder
-	c := clustertest.Start(t, cluster.Config{Nodes: 1, Bin: without, Progress: func(text string) { fmt.Fprintln(&progress, text) }})
-	s := services{c}
-	if s.RoutesServices() || !strings.Contains(progress.String(), "install nftables") || strings.Contains(progress.String(), "are routed") {
-		t.Errorf("routes Services: %v; the progress is\n%s", s.RoutesServices(), progress.String())
+	c := oneNode{clustertest.Start(t, cluster.Config{Nodes: 1, Bin: without, Progress: func(text string) { fmt.Fprintln(&progress, text) }})}
+	if c.RoutesServices() || !strings.Contains(progress.String(), "install nftables") || strings.Contains(progress.String(), "are routed") {
+		t.Errorf("routes Services: %v; the progress is\n%s", c.RoutesServices(), progress.String())
 	}
-	s.apply(t, pod+`---
-{apiVersion: v1, kind: Service, metadata: {name: pods}, spec: {selector: {app: w}, clusterIP: None, ports: [{port: 6052}]}}
-`)
-	s.kubectl(t, "label", "pod", "broker", "app=w")
-	s.kubectl(t, "wait", "--for=condition=Ready", "pod/broker", "--timeout=60s")
-	s.assertLookup(t, "broker", "kubernetes 10.96.0.1")
+	const service = `{apiVersion: v1, kind: Service, metadata: {name: pods},
+  spec: {selector: {app: w}, clusterIP: None, ports: [{port: 6052}]}}`
+	if _, err := c.KubectlInput(t.Context(), []byte(pod+"---\n"+service), "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	c.kubectl(t, "label", "pod", "broker", "app=w")
+	c.kubectl(t, "wait", "--for=condition=Ready", "pod/broker", "--timeout=60s")
+	c.assertLookup(t, "broker", "kubernetes 10.96.0.1")
 	eventually(t, 30*time.Second, "the pod is reached by the name of a headless Service", func() bool {
-		got, err := s.client(t, "broker", "get", "1", "http://pods:6052/")
+		got, err := c.client(t, "broker", "get", "1", "http://pods:6052/")
 		return err == nil && got == "broker\n"
 	})
 }

@@ -52,6 +52,9 @@ func Usage(command *cobra.Command, err error) error {
 func ReportUsage(command *cobra.Command) {
 	command.SetFlagErrorFunc(Usage)
 	validate := command.Args
+	if command.Name() == "help" {
+		validate = helpTopic
+	}
 	if command.HasSubCommands() {
 		validate = subcommandOnly
 		command.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
@@ -67,6 +70,15 @@ func ReportUsage(command *cobra.Command) {
 	for _, subcommand := range command.Commands() {
 		ReportUsage(subcommand)
 	}
+}
+
+// helpTopic rejects words after "help" that name no command.
+func helpTopic(help *cobra.Command, args []string) error {
+	command, rest, err := help.Root().Find(args)
+	if err != nil || !command.HasSubCommands() {
+		return err
+	}
+	return subcommandOnly(command, rest)
 }
 
 // subcommandOnly rejects arguments: cobra passes on what names no subcommand.
