@@ -4,6 +4,9 @@
 # information, the compiler has an eighth less to do; stack traces and profiles do not
 # need it, and debuggers compile with flags of their own.
 export GOFLAGS := -trimpath -gcflags=all=-dwarf=false
+# For the same reason, everything is compiled without C, as the programs in the images are:
+# with it, the packages that depend on net would be compiled twice.
+export CGO_ENABLED := 0
 
 # Other versions of Kubernetes than the pinned one (see docs/kubernetes-versions.md):
 # KUBERNETES=v1.36.3 make e2e, and with older nodes KUBELET=v1.34.4 make e2e.
@@ -27,8 +30,9 @@ FORMAT ?= pkgname
 RERUN ?=
 COUNT ?=
 # $(call gotest,DIR,PACKAGES,FLAGS) runs the tests of the module in a directory. Each call
-# gives its own time limit for a package, so that a test that hangs is named.
-gotest = @mkdir -p bin/tests && go -C $(1) tool -modfile=$(CURDIR)/tools/go.mod gotestsum --format=$(FORMAT) --hide-summary=skipped \
+# gives its own time limit for a package, so that a test that hangs is named. The race
+# detector needs C.
+gotest = @mkdir -p bin/tests && CGO_ENABLED=$(if $(findstring -race,$(TESTFLAGS)),1,0) go -C $(1) tool -modfile=$(CURDIR)/tools/go.mod gotestsum --format=$(FORMAT) --hide-summary=skipped \
 	--jsonfile=$(CURDIR)/bin/tests/$@$(KUBERNETES:%=-%)$(KUBELET:%=-kubelet-%).json --packages="$(2)" $(RERUN) -- $(3) $(COUNT) $(TESTFLAGS)
 
 # The version of everything that is built: the tag, or the tag before and the number of
@@ -47,7 +51,7 @@ TAGS := grpcnotrace
 
 .PHONY: build
 build: ## Build the programs into bin/
-	CGO_ENABLED=0 go build -tags=$(TAGS) -ldflags='-s -w -X akri.sh/akri/internal/version.version=$(VERSION) -X akri.sh/akri/internal/version.commit=$(REVISION)' -o bin/ ./cmd/...
+	go build -tags=$(TAGS) -ldflags='-s -w -X akri.sh/akri/internal/version.version=$(VERSION) -X akri.sh/akri/internal/version.commit=$(REVISION)' -o bin/ ./cmd/...
 
 .PHONY: version
 version: ## Print the version of this checkout
@@ -103,12 +107,12 @@ test-release: kubernetes
 test-bench: kubernetes
 	$(call gotest,bench,./...,-timeout=10m)
 examples:
-	CGO_ENABLED=0 go run -ldflags='-s -w' ./cmd/kubectl-akri test examples
+	go run -ldflags='-s -w' ./cmd/kubectl-akri test examples
 
 .PHONY: e2e e2e-slots kubebox
 # Compiles nothing while its clusters run: the tests only link these.
 e2e: kubernetes build ## Run the tests on real nodes: kubelet, containerd, pods (skips what this machine does not support)
-	@CGO_ENABLED=0 go build ./examples/...
+	@go build ./examples/...
 	$(call gotest,e2e,./...,-timeout=20m -p=3 -parallel=4)
 kubebox: kubernetes ## Test the clusters themselves, on which the tests run
 	$(call gotest,kubebox,./...,-timeout=20m -p=1)
@@ -206,7 +210,8 @@ generate: ## Generate deep copies, CRDs, the protocol's Go code, the chart and d
 	go -C tools run ./protogen -out ../discovery/protocol ../discovery/protocol/discovery.proto protoc-gen-go protoc-gen-go-grpc
 	go -C charts run ./generate
 	go tool -modfile=tools/go.mod crd-ref-docs --log-level=ERROR --source-path=api/v0 --config=docs/reference/api.yaml --renderer=markdown --output-path=docs/reference/api.md
-	go -C tools run ./reference -root .. -out ../docs/reference
+	@$(MAKE) --no-print-directory build
+	go -C tools run ./reference -bin ../bin -out ../docs/reference
 
 # Runs golangci-lint from tools/lint in the module that -C selects.
 LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run --allow-parallel-runners --output.text.print-issued-lines=false --show-stats=false

@@ -1,7 +1,7 @@
 // Command reference writes the pages of docs/reference that list the flags of Akri's
 // programs, from their --help.
 //
-//	reference -root .. -out ../docs/reference
+//	reference -bin ../bin -out ../docs/reference
 package main
 
 import (
@@ -35,27 +35,17 @@ var programs = []program{
 }
 
 func main() {
-	root := flag.String("root", ".", "root `directory` of the repository")
+	bin := flag.String("bin", "bin", "`directory` of the programs")
 	out := flag.String("out", "docs/reference", "`directory` of the pages")
 	flag.Parse()
-	if err := run(context.Background(), *root, *out); err != nil {
+	if err := run(context.Background(), *bin, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "reference:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, root, out string) error {
-	bin, err := os.MkdirTemp("", "reference")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(bin)
+func run(ctx context.Context, bin, out string) error {
 	for _, p := range programs {
-		build := exec.CommandContext(ctx, "go", "build", "-o", bin, "./cmd/"+p.name)
-		build.Dir, build.Stderr = root, os.Stderr
-		if err := build.Run(); err != nil {
-			return fmt.Errorf("build %s: %w", p.name, err)
-		}
 		page, err := p.page(ctx, bin)
 		if err != nil {
 			return err
