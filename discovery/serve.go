@@ -29,6 +29,9 @@ const (
 	DefaultDir = "/var/lib/akri"
 	// DefaultPort is the default port of a handler that is reached over the network.
 	DefaultPort = 10000
+	// maxRequests bounds the requests that are open at the same time: an agent serves 400
+	// Configurations, and a handler for a site merges equal requests of agents.
+	maxRequests = 1000
 )
 
 // Options configure how a handler is reached.
@@ -93,7 +96,7 @@ func Serve(ctx context.Context, name string, handler Handler, options Options) e
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &service{handler: Bound(handler), log: options.Logger.With("handler", name)}
+	s := &service{handler: handler, log: options.Logger.With("handler", name)}
 	server := grpc.NewServer(options.server()...)
 	protocol.RegisterDiscoveryHandlerServer(server, s)
 	var background sync.WaitGroup
@@ -186,8 +189,11 @@ func (s *service) inUse() bool { return s.streams.Load() > 0 }
 
 // Discover implements the DiscoveryHandler service.
 func (s *service) Discover(message *protocol.DiscoverRequest, stream grpc.ServerStreamingServer[protocol.DiscoverResponse]) error {
-	s.streams.Add(1)
 	defer s.streams.Add(-1)
+	if s.streams.Add(1) > maxRequests {
+		return status.Errorf(codes.ResourceExhausted, "the handler has %d open requests, which is the limit; "+
+			"delete Configurations, or run another handler with another name", maxRequests)
+	}
 	err := s.handler.Discover(stream.Context(), requestFrom(message), func(devices []Device) error {
 		return stream.Send(responseFrom(devices))
 	})

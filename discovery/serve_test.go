@@ -252,6 +252,55 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
+// TestOpenRequestsAreBounded checks that a request beyond the limit is refused with the
+// reason, and that one works again when another has ended.
+func TestOpenRequestsAreBounded(t *testing.T) {
+	const limit = 1000
+	dir := shortDir(t)
+	agent, stopAgent := startAgent(t, dir)
+	defer stopAgent()
+	handler := function(func(ctx context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
+		if err := send(nil); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	defer serve(t, handler, discovery.Options{Dir: dir})()
+	connection, err := grpc.NewClient("unix:"+agent.await(t).GetEndpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	open := func() (end func(), err error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		stream, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, &protocol.DiscoverRequest{})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		return cancel, err
+	}
+	var end func()
+	for i := range limit {
+		if end, err = open(); err != nil {
+			t.Fatalf("request %d: %v", i+1, err)
+		}
+		defer end()
+	}
+	if _, err := open(); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "1000 open requests") {
+		t.Errorf("request %d: %v", limit+1, err)
+	}
+	end()
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		if _, err = open(); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after another has ended: %v", err)
+		}
+	}
+}
+
 func TestServeErrors(t *testing.T) {
 	if err := discovery.Serve(t.Context(), "a/b", idle, discovery.Options{}); err == nil || !strings.Contains(err.Error(), "a/b") {
 		t.Errorf("a name with a slash: %v", err)

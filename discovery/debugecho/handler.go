@@ -9,7 +9,6 @@ import (
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/debugecho/details"
-	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/internal/filewatch"
 )
 
@@ -25,9 +24,6 @@ const (
 	SharedVariable = "DEBUG_ECHO_INSTANCES_SHARED"
 	// AvailabilityVariable is the environment variable with the availability file.
 	AvailabilityVariable = "DEBUG_ECHO_AVAILABILITY_FILE"
-
-	// deviceBytes is the memory of a device in a list before it is sent.
-	deviceBytes = 512
 
 	offlineMark = "OFFLINE"
 	// pollInterval is how often the file is read if it cannot be watched.
@@ -48,9 +44,6 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	descriptions, err := details.Parse(request.Details)
 	if err != nil {
 		return discovery.Invalid("%w", err)
-	}
-	if err := budget.Open(ctx).Set(len(descriptions) * deviceBytes); err != nil {
-		return err
 	}
 	file := h.AvailabilityFile
 	if file == "" {
