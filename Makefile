@@ -204,10 +204,11 @@ demo-down: ## Stop the demo and remove everything it created; CLUSTER=current: f
 	@go -C e2e $(DEMO) down
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs, the protocol's Go code, the chart and docs/reference
+generate: ## Generate deep copies, CRDs, the protocols' Go code, the chart and docs/reference
 	go tool -modfile=tools/go.mod controller-gen object paths=./api/...
 	go tool -modfile=tools/go.mod controller-gen crd paths=./api/... output:crd:dir=config/crd
 	go -C tools run ./protogen -out ../discovery/protocol ../discovery/protocol/discovery.proto protoc-gen-go protoc-gen-go-grpc
+	go -C tools run ./protogen -out ../discovery/mqtt/sparkplug ../discovery/mqtt/sparkplug/sparkplug.proto protoc-gen-go
 	go -C charts run ./generate
 	go tool -modfile=tools/go.mod crd-ref-docs --log-level=ERROR --source-path=api/v0 --config=docs/reference/api.yaml --renderer=markdown --output-path=docs/reference/api.md
 	@$(MAKE) --no-print-directory build

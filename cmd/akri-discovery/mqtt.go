@@ -50,7 +50,9 @@ Devices that follow no convention are described by their topics:
             topic: plant/$1/$2/status
             is: ["online", "1"]
             value: payload.state            # default: the whole payload
-          properties: {LINE: $1, MODEL: payload.device.model}
+          properties: {LINE: $1, MODEL: payload.device.0.model}
+
+After payload, a path consists of keys and indexes; \. is a period in a key.
 
 Properties of all devices are MQTT_BROKER_URL, MQTT_BASE_TOPIC and MQTT_DEVICE_ID; if
 they are known also MQTT_DEVICE_NAME, MQTT_DEVICE_MANUFACTURER, MQTT_DEVICE_MODEL and

@@ -11,6 +11,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"strings"
@@ -193,6 +194,15 @@ func hostile(t *testing.T, talk func(net.Conn)) (url string) {
 	return "tcp://" + listener.Addr().String()
 }
 
+// acknowledge answers the first subscription, and waits until the handler is gone.
+func acknowledge(packet ...byte) func(net.Conn) {
+	return func(conn net.Conn) {
+		_, _ = conn.Read(make([]byte, 4096)) // the handler may be gone
+		_, _ = conn.Write(packet)
+		_, _ = io.Copy(io.Discard, conn)
+	}
+}
+
 func TestHostileBroker(t *testing.T) {
 	for name, talk := range map[string]func(net.Conn){
 		"closes at once": func(net.Conn) {},
@@ -201,8 +211,9 @@ func TestHostileBroker(t *testing.T) {
 			_, _ = rand.Read(garbage)
 			_, _ = conn.Write(garbage)
 		},
-		"acknowledges what was not requested": func(conn net.Conn) { _, _ = conn.Write([]byte{0x90, 3, 0x77, 0x77, 0}) },
-		"acknowledges too much":               func(conn net.Conn) { _, _ = conn.Write([]byte{0x90, 4, 0, 1, 0, 0}) },
+		"acknowledges what was not requested": acknowledge(0x90, 3, 0x77, 0x77, 0),
+		"acknowledges too little":             acknowledge(0x90, 2, 0, 1),
+		"acknowledges too much":               acknowledge(0x90, 4, 0, 1, 0, 0),
 		"announces a huge packet, and sends it slowly": func(conn net.Conn) {
 			_, _ = conn.Write([]byte{0x30, 0xff, 0xff, 0xff, 0x7f})
 			for range 50 {

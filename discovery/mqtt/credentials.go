@@ -1,12 +1,12 @@
 package mqtt
 
 import (
+	"cmp"
 	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/internal/clienttls"
 	"akri.sh/akri/discovery/mqtt/connection"
 	"akri.sh/akri/discovery/mqtt/details"
 )
@@ -40,42 +40,11 @@ func connectionOptions(broker details.Broker, properties map[string][]byte) (con
 	if !broker.TLS() {
 		return options, nil
 	}
-	options.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: broker.ServerName}
-	if options.TLS.ServerName == "" {
-		options.TLS.ServerName = broker.Host()
+	var err error
+	options.TLS, err = clienttls.Config("broker", broker.CAProperty, broker.CertProperty, broker.KeyProperty, properties)
+	if err != nil {
+		return options, discovery.Invalid("%w", err)
 	}
-	if broker.CAProperty != "" {
-		pem, err := propertyOf(properties, "caProperty", broker.CAProperty)
-		if err != nil {
-			return options, err
-		}
-		options.TLS.RootCAs = x509.NewCertPool()
-		if !options.TLS.RootCAs.AppendCertsFromPEM(pem) {
-			return options, discovery.Invalid("broker.caProperty: the discoveryProperty %s has no PEM certificate", broker.CAProperty)
-		}
-	}
-	if broker.CertProperty != "" {
-		certificate, err := propertyOf(properties, "certProperty", broker.CertProperty)
-		if err != nil {
-			return options, err
-		}
-		key, err := propertyOf(properties, "keyProperty", broker.KeyProperty)
-		if err != nil {
-			return options, err
-		}
-		pair, err := tls.X509KeyPair(certificate, key)
-		if err != nil { // the error does not quote the key
-			return options, discovery.Invalid("broker.certProperty, broker.keyProperty: not a certificate and its key in PEM: %w", err)
-		}
-		options.TLS.Certificates = []tls.Certificate{pair}
-	}
+	options.TLS.ServerName = cmp.Or(broker.ServerName, broker.Host())
 	return options, nil
-}
-
-// propertyOf returns the discoveryProperty that a key of the broker names.
-func propertyOf(properties map[string][]byte, key, name string) ([]byte, error) {
-	if len(properties[name]) == 0 {
-		return nil, discovery.Invalid("broker.%s: there is no discoveryProperty %s, or it is empty: add it to discoveryProperties", key, name)
-	}
-	return properties[name], nil
 }

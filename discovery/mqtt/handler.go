@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/eclipse/paho.mqtt.golang/packets"
+
 	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/mqtt/connection"
 	"akri.sh/akri/discovery/mqtt/convention"
@@ -32,13 +32,9 @@ const (
 	// minRetryDelay and maxRetryDelay bound the time between two attempts to connect.
 	minRetryDelay = 250 * time.Millisecond
 	maxRetryDelay = 8 * time.Second
-	// maxQueued bounds the messages that are read but not handled yet. When it is reached,
-	// the broker must wait.
-	maxQueued = 4
-	// connectionBytes is the memory of a connection, with small messages that wait.
-	connectionBytes = 96 << 10
-	// subscriptionBytes is that of a subscription that the broker has not acknowledged.
-	subscriptionBytes = 64
+	// maxAsked bounds the requests of a connection, each with some hundred filters, that the
+	// broker has not acknowledged.
+	maxAsked = 1000
 )
 
 // Reasons of failures, in addition to those of packages convention and follow.
@@ -46,7 +42,6 @@ const (
 	failedConnect    = "connect"
 	failedConnection = "connection_lost"
 	failedRefused    = "refused"
-	failedTooLarge   = "payload_too_large"
 )
 
 // Handler finds devices at MQTT brokers.
@@ -72,29 +67,22 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	if err != nil {
 		return err
 	}
-	state, err := convention.New(d)
-	if err != nil {
-		return discovery.Invalid("%w", err)
-	}
+	state := convention.New(d)
 	options.MaxPayload = state.MaxPayload()
-	options.Skipped = func() { h.Metrics.Failed(failedTooLarge) }
+	options.Skipped = func() { h.Metrics.Failed(convention.FaultTooLarge) }
 	if h.Logger == nil {
 		h.Logger = slog.Default()
 	}
 	if h.outage == 0 {
 		h.outage = maxOutage
 	}
-	s := &session{
-		handler: h, options: options, send: send, broker: d.Broker.URL,
-		known: budget.Open(ctx), queued: budget.Open(ctx),
-	}
-	s.options.Reserve = func(bytes int) error { return s.queued.Add(copies * bytes) }
+	s := &session{handler: h, options: options, send: send, broker: d.Broker.URL}
 	s.follower = follow.New(follow.Options{
 		Convention: state, BrokerURL: d.Broker.URL, Marker: d.Broker.ClientIDPrefix + "/discovery/" + options.ClientID,
 		Admit:  func(c convention.Device) bool { return d.Filters.Admit(c.ID, c.Name, c.Manufacturer, c.Model) },
 		Grace:  time.Duration(d.OfflineAfterSeconds) * time.Second,
 		Jitter: func(limit time.Duration) time.Duration { return rand.N(limit) },
-		Failed: h.failed(d.Broker.URL), Scanned: s.scanned,
+		Failed: h.failed(d.Broker.URL), Scanned: h.Metrics.Scanned,
 	})
 	return s.run(ctx)
 }
@@ -122,21 +110,10 @@ type session struct {
 	broker   string
 	follower *follow.Follower
 	send     func([]discovery.Device) error
-	// known counts what is known about the broker, and queued the large messages that are
-	// read or wait.
-	known, queued *budget.Account
-	// asked has the filters of subscriptions that are not acknowledged, by their ids, and
-	// waiting is how many these are.
-	asked   map[uint16][]string
-	waiting int
-	// listed says that a list has just become complete.
-	listed bool
-}
-
-// scanned is called when a list has become complete.
-func (s *session) scanned(began time.Time) {
-	s.listed = true
-	s.handler.Metrics.Scanned(began)
+	// asked has the filters of subscriptions that are not acknowledged, by their ids.
+	asked map[uint16][]string
+	// pings counts the pings of the connection, and pongs the answers.
+	pings, pongs uint64
 }
 
 // run connects to the broker, again and again, until ctx is done or the broker has been
@@ -193,18 +170,18 @@ func (s *session) connect(ctx context.Context) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	packets, broken := make(chan connection.Packet, maxQueued), make(chan error, 1)
-	s.asked, s.waiting = map[uint16][]string{}, 0
+	// Without a buffer, the broker must wait while a message is handled.
+	arriving, broken := make(chan packets.ControlPacket), make(chan error, 1)
+	s.asked, s.pings, s.pongs = map[uint16][]string{}, 0, 0
 	var reader sync.WaitGroup
-	reader.Go(func() { broken <- read(ctx, c, packets) })
+	reader.Go(func() { broken <- read(ctx, c, arriving) })
 	defer func() {
 		cancel()
 		c.Close() // ends the reader
 		reader.Wait()
-		_ = s.queued.Set(0) // less is never too much
 	}()
 	s.follower.Connected(time.Now())
-	err = s.serve(ctx, c, packets, broken)
+	err = s.serve(ctx, c, arriving, broken)
 	if ctx.Err() == nil {
 		s.handler.Metrics.Failed(failedConnection)
 	}
@@ -212,14 +189,14 @@ func (s *session) connect(ctx context.Context) error {
 }
 
 // read reads packets until the connection breaks.
-func read(ctx context.Context, c *connection.Connection, packets chan<- connection.Packet) error {
+func read(ctx context.Context, c *connection.Connection, arriving chan<- packets.ControlPacket) error {
 	for {
 		packet, err := c.Read()
 		if err != nil {
 			return err
 		}
 		select {
-		case packets <- packet:
+		case arriving <- packet:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -227,7 +204,7 @@ func read(ctx context.Context, c *connection.Connection, packets chan<- connecti
 }
 
 // serve handles packets and times.
-func (s *session) serve(ctx context.Context, c *connection.Connection, packets <-chan connection.Packet, broken <-chan error) error {
+func (s *session) serve(ctx context.Context, c *connection.Connection, arriving <-chan packets.ControlPacket, broken <-chan error) error {
 	ping := time.NewTicker(connection.KeepAlive)
 	defer ping.Stop()
 	timer := time.NewTimer(0)
@@ -237,17 +214,10 @@ func (s *session) serve(ctx context.Context, c *connection.Connection, packets <
 		if err := s.request(c); err != nil {
 			return err
 		}
-		if err := s.known.Set(connectionBytes + s.follower.Bytes() + s.waiting*subscriptionBytes); err != nil {
-			return &finalError{err}
-		}
 		if list, changed := s.follower.List(); changed {
 			if err := s.send(list); err != nil {
 				return &finalError{err}
 			}
-		}
-		if s.listed { // the payloads, and the former state, are garbage that would stay until the next list
-			s.listed = false
-			debug.FreeOSMemory()
 		}
 		timer.Reset(s.wait())
 		select {
@@ -257,10 +227,10 @@ func (s *session) serve(ctx context.Context, c *connection.Connection, packets <
 			return err
 		case <-timer.C:
 		case <-ping.C:
-			if _, err := c.Ping(); err != nil {
+			if err := s.ping(c); err != nil {
 				return err
 			}
-		case packet := <-packets:
+		case packet := <-arriving:
 			if err := s.handle(packet); err != nil {
 				return err
 			}
@@ -285,15 +255,15 @@ func (s *session) request(c *connection.Connection) error {
 		case request.Publish != nil:
 			err = c.Publish(request.Publish.Topic, request.Publish.Payload)
 		case request.Ping:
-			var number uint64
-			number, err = c.Ping()
-			s.follower.Pinged(number)
+			err = s.ping(c)
+			s.follower.Pinged(s.pings)
 		case request.Unsubscribe != nil:
 			err = c.Unsubscribe(request.Unsubscribe)
+		case len(s.asked) == maxAsked:
+			err = errors.New("the broker does not acknowledge subscriptions")
 		default:
 			var id uint16
 			id, err = c.Subscribe(request.Subscribe)
-			s.waiting += len(request.Subscribe) - len(s.asked[id])
 			s.asked[id] = request.Subscribe
 		}
 		if err != nil {
@@ -303,36 +273,29 @@ func (s *session) request(c *connection.Connection) error {
 	return nil
 }
 
-// copies is how many times its size a large message takes while it is decoded.
-const copies = 4
-
-// decoding is held while a large message is decoded.
-var decoding sync.Mutex
+func (s *session) ping(c *connection.Connection) error {
+	s.pings++
+	return c.Ping()
+}
 
 // handle handles a packet.
-func (s *session) handle(packet connection.Packet) error {
-	if packet.Reserved > 0 {
-		decoding.Lock()
-		defer decoding.Unlock()
-		defer func() { _ = s.queued.Add(-copies * packet.Reserved) }() // less is never too much
-	}
-	switch {
-	case packet.Pong != 0:
-		s.follower.Pong(packet.Pong, time.Now())
-		return nil
-	case packet.Topic != "":
-		s.follower.Message(convention.Message{Topic: packet.Topic, Payload: packet.Payload}, packet.Retained, time.Now())
-		return nil
-	}
-	filters, ok := s.asked[packet.ID]
-	if !ok || len(filters) != len(packet.Refused) {
-		return errors.New("the broker acknowledges what was not requested")
-	}
-	delete(s.asked, packet.ID)
-	s.waiting -= len(filters)
-	if needed := s.follower.Subscribed(filters, packet.Refused, time.Now()); len(needed) > 0 {
-		return &finalError{fmt.Errorf("broker %s: refuses the subscription to %s: permit the user to read these topics",
-			s.broker, strings.Join(needed, ", "))}
+func (s *session) handle(packet packets.ControlPacket) error {
+	switch p := packet.(type) {
+	case *packets.PingrespPacket:
+		s.pongs++
+		s.follower.Pong(s.pongs, time.Now())
+	case *packets.PublishPacket:
+		s.follower.Message(convention.Message{Topic: p.TopicName, Payload: p.Payload}, p.Retain, time.Now())
+	case *packets.SubackPacket:
+		filters, ok := s.asked[p.MessageID]
+		if !ok || len(filters) != len(p.ReturnCodes) {
+			return errors.New("the broker acknowledges what was not requested")
+		}
+		delete(s.asked, p.MessageID)
+		if needed := s.follower.Subscribed(filters, p.ReturnCodes, time.Now()); len(needed) > 0 {
+			return &finalError{fmt.Errorf("broker %s: refuses the subscription to %s: permit the user to read these topics",
+				s.broker, strings.Join(needed, ", "))}
+		}
 	}
 	return nil
 }

@@ -3,54 +3,38 @@ package web
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
+	"github.com/tidwall/gjson"
+	"golang.org/x/sync/semaphore"
+
 	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/internal/pool"
+	"akri.sh/akri/discovery/internal/clienttls"
+	"akri.sh/akri/discovery/internal/jsonvalue"
 	"akri.sh/akri/discovery/web/details"
 )
 
-// Bounds on responses.
+// Bounds on responses. They are counted in units of memory, of which all requests of the
+// handler share some: a request to a device needs one, and that for an index more.
 const (
-	maxBodyBytes   = 1 << 20
+	unitBytes      = 128 << 10
+	deviceUnits    = 1
+	indexUnits     = 8
+	sharedUnits    = 128
 	maxHeaderBytes = 16 << 10
-	maxJSONDepth   = 100
-	// maxJSONValues bounds what decoding a response takes: about 100 bytes for each value.
-	maxJSONValues = 50_000
-	// maxSmallBytes is the size up to which a response is small, as nearly all are.
-	maxSmallBytes = 8 << 10
-	// largeTimeout bounds how long the rest of a larger one may take. Few are read at the
-	// same time.
-	largeTimeout = 5 * time.Second
 )
 
-// Bounds on what the requests for all Configurations take of the memory.
-const (
-	// maxSharedRequests is how many there are at the same time, in addition to one for each
-	// Configuration.
-	maxSharedRequests = 256
-	// maxLargeResponses is how many responses that are not small are held at the same time.
-	maxLargeResponses = 8
-	// maxIdleConns is how many connections of a Configuration wait for the next scan.
-	maxIdleConns = 4
-)
+// maxIdleConns is how many connections of a Configuration wait for the next scan.
+const maxIdleConns = 4
 
-var (
-	sharedRequests = pool.New(maxSharedRequests)
-	largeResponses = pool.New(maxLargeResponses)
-	// decoding is held while a response is decoded and used.
-	decoding sync.Mutex
-)
+// shared has the units of the requests of all Configurations.
+var shared = semaphore.NewWeighted(sharedUnits)
 
 // The discoveryProperties with credentials.
 const (
@@ -66,20 +50,21 @@ type client struct {
 	credentials func(*http.Request)
 	// trusted are the hosts that the Configuration names, which alone get credentials.
 	trusted map[string]bool
-	large   *pool.Share // places for large responses
 }
 
-// response is a device's response. Its body is nil if it is not JSON.
+// response is a response, whose body may be cut.
 type response struct {
 	status int
-	text   []byte
+	body   []byte
+	cut    bool
 }
 
 func newClient(wanted *details.Details, properties map[string][]byte, networks Networks) (*client, error) {
-	config, err := tlsConfig(wanted.TLS, properties)
+	config, err := clienttls.Config("tls", wanted.TLS.CAProperty, wanted.TLS.CertProperty, wanted.TLS.KeyProperty, properties)
 	if err != nil {
-		return nil, err
+		return nil, discovery.Invalid("%w", err)
 	}
+	config.InsecureSkipVerify = wanted.TLS.InsecureSkipVerify
 	dialer := &net.Dialer{Timeout: wanted.Timeout(), Control: networks.control}
 	c := &client{
 		timeout: wanted.Timeout(),
@@ -96,7 +81,6 @@ func newClient(wanted *details.Details, properties map[string][]byte, networks N
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		trusted: map[string]bool{},
-		large:   largeResponses.Share(),
 	}
 	for _, address := range wanted.URLs {
 		c.trusted[originOf(address)] = true
@@ -116,53 +100,16 @@ func newClient(wanted *details.Details, properties map[string][]byte, networks N
 	return c, nil
 }
 
-// tlsConfig returns the settings for https.
-func tlsConfig(wanted details.TLS, properties map[string][]byte) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: wanted.InsecureSkipVerify}
-	value := func(name string) ([]byte, error) {
-		if data := properties[name]; data != nil {
-			return data, nil
-		}
-		return nil, discovery.Invalid("discoveryDetails: tls: there is no discoveryProperty %q: add it to discoveryProperties", name)
+// get requests a URL and calls use with the response, which use must not keep. units bound the
+// body. The error is that of use, or of few kinds; see [reasonOf]. The time that it waits for
+// other requests is not the device's.
+func (c *client) get(ctx context.Context, address string, units int64, use func(response) error) error {
+	if err := shared.Acquire(ctx, units); err != nil {
+		return err
 	}
-	if wanted.CAProperty != "" {
-		data, err := value(wanted.CAProperty)
-		if err != nil {
-			return nil, err
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(data) {
-			return nil, discovery.Invalid("discoveryProperty %q: no certificate in PEM form", wanted.CAProperty)
-		}
-	}
-	if wanted.CertProperty == "" {
-		return config, nil
-	}
-	cert, err := value(wanted.CertProperty)
-	if err != nil {
-		return nil, err
-	}
-	key, err := value(wanted.KeyProperty)
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil { // the error does not contain the key
-		return nil, discovery.Invalid("discoveryProperties %q and %q: not a certificate with its key: %v",
-			wanted.CertProperty, wanted.KeyProperty, err)
-	}
-	config.Certificates = []tls.Certificate{pair}
-	return config, nil
-}
-
-// get requests a URL and calls use with the response, which use must not keep. The error
-// is that of use, or of few kinds; see [reasonOf]. The time that it waits for other
-// requests is not the device's.
-func (c *client) get(ctx context.Context, address string, use func(response) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	patience := time.AfterFunc(c.timeout, func() { cancel(context.DeadlineExceeded) })
-	defer patience.Stop()
+	defer shared.Release(units)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
@@ -177,28 +124,12 @@ func (c *client) get(ctx context.Context, address string, use func(response) err
 		return err
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxSmallBytes+1))
-	if err == nil && len(text) > maxSmallBytes {
-		patience.Stop()
-		release, failed := c.large.Acquire(ctx)
-		if failed != nil {
-			return context.Cause(ctx)
-		}
-		defer release()
-		patience.Reset(min(largeTimeout, c.timeout))
-		var rest []byte
-		rest, err = io.ReadAll(io.LimitReader(answer.Body, maxBodyBytes-maxSmallBytes))
-		text = append(text, rest...)
-	}
-	switch {
-	case err != nil:
+	limit := units * unitBytes
+	body, err := io.ReadAll(io.LimitReader(answer.Body, limit+1))
+	if err != nil {
 		return err
-	case len(text) > maxBodyBytes:
-		return fmt.Errorf("%w: more than %d bytes", errTooLarge, maxBodyBytes)
 	}
-	decoding.Lock()
-	defer decoding.Unlock()
-	return use(response{status: answer.StatusCode, text: text})
+	return use(response{answer.StatusCode, body, int64(len(body)) > limit})
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
@@ -208,37 +139,24 @@ var (
 	errNotJSON  = errors.New("the response is not JSON")
 )
 
-// json decodes the response.
-func (r response) json() (any, error) {
-	depth, values, quoted := 0, 0, false
-	for i := 0; i < len(r.text); i++ {
-		switch c := r.text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == ',' || c == ':':
-			values++
-		case c == '{' || c == '[':
-			values++
-			if depth++; depth > maxJSONDepth {
-				return nil, fmt.Errorf("%w: nested deeper than %d", errNotJSON, maxJSONDepth)
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
+// whole returns an error if the body is cut.
+func (r response) whole() error {
+	if r.cut {
+		return fmt.Errorf("%w: more than %d bytes", errTooLarge, len(r.body)-1)
 	}
-	if values > maxJSONValues {
-		return nil, fmt.Errorf("%w: more than %d values", errTooLarge, maxJSONValues)
+	return nil
+}
+
+// json returns the document in the response.
+func (r response) json() (gjson.Result, error) {
+	if err := r.whole(); err != nil {
+		return gjson.Result{}, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(r.text))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotJSON, err)
+	document, ok := jsonvalue.Parse(r.body)
+	if !ok {
+		return gjson.Result{}, errNotJSON
 	}
-	return value, nil
+	return document, nil
 }
 
 // originOf returns scheme and host of a URL.

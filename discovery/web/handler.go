@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/internal/budget"
-	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/web/details"
 	"akri.sh/akri/internal/text"
@@ -33,13 +31,10 @@ var _ discovery.Handler = Handler{}
 
 // scanner looks for the devices of one Configuration.
 type scanner struct {
-	wanted *details.Details
-	client *client
-	places *pool.Share // for requests
-	// known counts the devices, and scanned a scan with its results.
-	known, scanned *budget.Account
-	metrics        *monitor.Metrics
-	log            *slog.Logger
+	wanted  *details.Details
+	client  *client
+	metrics *monitor.Metrics
+	log     *slog.Logger
 }
 
 // Discover implements [discovery.Handler].
@@ -53,10 +48,7 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 		return err
 	}
 	defer c.close()
-	s := &scanner{
-		wanted: wanted, client: c, places: sharedRequests.Share(), known: budget.Open(ctx), scanned: budget.Open(ctx),
-		metrics: h.Metrics, log: h.Log,
-	}
+	s := &scanner{wanted: wanted, client: c, metrics: h.Metrics, log: h.Log}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -100,10 +92,6 @@ func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) 
 		default:
 			failures = 0
 			seen.apply(results)
-			if err := s.known.Set(seen.bytes()); err != nil {
-				return err
-			}
-			_ = s.scanned.Set(0) // less is never too much
 			if devices := seen.list(); sent == nil || !reflect.DeepEqual(devices, sent) {
 				if err := send(devices); err != nil {
 					return err

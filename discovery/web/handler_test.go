@@ -208,17 +208,17 @@ func TestADeviceLeavesTheIndex(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	huge := newSite(t, body("\""+strings.Repeat("x", maxBodyBytes)+"\""))
-	deep := newSite(t, body(strings.Repeat("[", maxJSONDepth+1)+strings.Repeat("]", maxJSONDepth+1)))
+	huge := newSite(t, body("\""+strings.Repeat("x", indexUnits*unitBytes)+"\""))
+	deep := newSite(t, body(strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)))
 	redirect := newSite(t, http.RedirectHandler(huge.URL, http.StatusFound).ServeHTTP)
 	for name, tc := range map[string]struct{ details, want string }{
 		"a huge index":       {"index: {url: " + huge.URL + "}", "too large"},
-		"a deep index":       {"index: {url: " + deep.URL + "}", "nested deeper"},
+		"a deep index":       {"index: {url: " + deep.URL + "}", "not JSON"},
 		"a redirect":         {"index: {url: " + redirect.URL + "}", "unexpected status 302"},
 		"no list":            {"index: {url: " + huge.URL + "x, items: a}", ""},
 		"not YAML":           {"urls: [", "not valid YAML"},
-		"an absent CA":       {"urls: [https://a/]\ntls: {caProperty: ca}", `no discoveryProperty "ca"`},
-		"an invalid CA":      {"urls: [https://a/]\ntls: {caProperty: password}", "no certificate in PEM form"},
+		"an absent CA":       {"urls: [https://a/]\ntls: {caProperty: ca}", "tls.caProperty: there is no discoveryProperty ca"},
+		"an invalid CA":      {"urls: [https://a/]\ntls: {caProperty: password}", "has no PEM certificate"},
 		"an invalid cert":    {"urls: [https://a/]\ntls: {certProperty: password, keyProperty: password}", "not a certificate"},
 		"two ways to log in": {"urls: [https://a/]", "both token and username"},
 	} {

@@ -2,11 +2,14 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
+	"github.com/tidwall/gjson"
+
+	"akri.sh/akri/discovery/internal/jsonvalue"
 	"akri.sh/akri/discovery/web/details"
 	"akri.sh/akri/internal/text"
 )
@@ -20,9 +23,6 @@ type target struct {
 	properties map[string]string
 }
 
-// bytes returns the memory of the target with its result.
-func (t target) bytes() int { return deviceBytes + len(t.id) + len(t.url) + bytesOf(t.properties) }
-
 // targetsOf returns the devices of a Configuration, in order. rejected is the number of
 // items of the index that are not devices.
 func (s *scanner) targetsOf(ctx context.Context) (targets []target, rejected int, err error) {
@@ -33,7 +33,10 @@ func (s *scanner) targetsOf(ctx context.Context) (targets []target, rejected int
 		}
 		return targets, 0, nil
 	}
-	err = s.client.get(ctx, index.URL, func(answer response) error {
+	err = s.client.get(ctx, index.URL, indexUnits, func(answer response) error {
+		if answer.status < http.StatusOK || answer.status >= http.StatusMultipleChoices {
+			return fmt.Errorf("%w %d", errStatus, answer.status)
+		}
 		targets, rejected, err = targetsIn(index, answer)
 		return err
 	})
@@ -45,91 +48,83 @@ func (s *scanner) targetsOf(ctx context.Context) (targets []target, rejected int
 
 // targetsIn returns the devices that an index lists.
 func targetsIn(index *details.Index, answer response) (targets []target, rejected int, err error) {
-	if answer.status < http.StatusOK || answer.status >= http.StatusMultipleChoices {
-		return nil, 0, fmt.Errorf("%w %d", errStatus, answer.status)
-	}
-	items, err := itemsOf(index, answer)
-	if err != nil {
-		return nil, 0, err
-	}
-	maxBytes := maxPropertiesBytes / max(1, min(len(items), maxIndexItems))
-	known := map[string]bool{}
-	for _, item := range items {
+	known, maxBytes := map[string]bool{}, 0
+	add := func(item gjson.Result) {
 		t, ok := targetOf(index, item, maxBytes)
 		if !ok || known[t.id] || len(targets) == maxIndexItems {
 			rejected++
-			continue
+			return
 		}
 		known[t.id] = true
 		targets = append(targets, t)
 	}
-	return targets, rejected, nil
-}
-
-// itemsOf returns the items of an index: of a JSON list, or the lines of a text.
-func itemsOf(index *details.Index, answer response) ([]any, error) {
-	trimmed := bytes.TrimSpace(answer.text)
+	trimmed := bytes.TrimSpace(answer.body)
 	isJSON := bytes.HasPrefix(trimmed, []byte("[")) || bytes.HasPrefix(trimmed, []byte("{"))
 	if !isJSON && index.Items == "" && index.Address == "" {
-		if lines := bytes.Count(trimmed, []byte("\n")); lines > maxJSONValues {
-			return nil, fmt.Errorf("%w: %d lines", errTooLarge, lines)
+		if err := answer.whole(); err != nil {
+			return nil, 0, err
 		}
-		var items []any
-		for line := range strings.Lines(string(trimmed)) {
-			if line = strings.TrimSpace(line); line != "" {
-				items = append(items, strings.Clone(line)) // some are kept without the others
+		for line := range bytes.Lines(trimmed) {
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				add(gjson.Result{Type: gjson.String, Str: string(line)})
 			}
 		}
-		return items, nil
+		return targets, rejected, nil
 	}
 	document, err := answer.json()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	found, _ := details.Lookup(document, index.Items)
-	items, ok := found.([]any)
-	if !ok {
-		place := index.Items
-		if place == "" {
-			place = "the response"
-		}
-		return nil, fmt.Errorf("%w: %s is not a list", errNotJSON, place)
+	items := jsonvalue.Lookup(document, index.Items)
+	if !items.IsArray() {
+		return nil, 0, fmt.Errorf("%w: %s is not a list", errNotJSON, cmp.Or(index.Items, "the response"))
 	}
-	return items, nil
+	maxBytes = maxPropertiesBytes / int(max(1, min(items.Get("#").Int(), maxIndexItems)))
+	items.ForEach(func(_, item gjson.Result) bool {
+		add(item)
+		return true
+	})
+	return targets, rejected, nil
 }
 
 // targetOf returns the device that an item of an index describes.
-func targetOf(index *details.Index, item any, maxBytes int) (target, bool) {
-	address, ok := details.Scalar(item, index.Address)
+func targetOf(index *details.Index, item gjson.Result, maxBytes int) (target, bool) {
+	address, ok := jsonvalue.Text(jsonvalue.Lookup(item, index.Address))
 	if !ok || details.CheckURL(address) != nil {
 		return target{}, false
 	}
-	t := target{id: address, url: address, properties: map[string]string{}}
+	t := target{id: address, url: address}
 	if index.ID != "" {
-		if t.id, ok = details.Scalar(item, index.ID); !ok || t.id == "" || len(t.id) > maxIDBytes {
+		if t.id, ok = jsonvalue.Text(item.Get(index.ID)); !ok || t.id == "" || len(t.id) > maxIDBytes {
 			return target{}, false
 		}
 	}
-	return t, collect(t.properties, index.Properties, item, maxBytes) == nil
+	var err error
+	t.properties, err = propertiesAt(index.Properties, item, maxBytes)
+	return t, err == nil
 }
 
 // Bounds on what becomes a property or an id.
 const (
 	maxIDBytes    = 1024
 	maxValueBytes = 4096
+	// maxPropertiesBytes bounds the names and values of the properties of a Configuration's
+	// devices. Each device may have an equal part.
+	maxPropertiesBytes = 2 << 20
 )
 
-// collect adds the properties at paths of a document. What does not exist is left out. The
-// error is errTooLarge.
-func collect(properties, paths map[string]string, document any, maxBytes int) error {
+// propertiesAt returns the properties at paths of a document. What does not exist is left
+// out. The error is errTooLarge.
+func propertiesAt(paths map[string]string, document gjson.Result, maxBytes int) (map[string]string, error) {
+	properties := map[string]string{}
 	for name, path := range paths {
-		if value, ok := details.Scalar(document, path); ok {
+		if value, ok := jsonvalue.Text(document.Get(path)); ok {
 			properties[name] = text.Truncate(value, maxValueBytes)
 			maxBytes -= len(name) + len(properties[name])
 		}
 	}
 	if maxBytes < 0 {
-		return fmt.Errorf("%w: its properties", errTooLarge)
+		return nil, fmt.Errorf("%w: its properties", errTooLarge)
 	}
-	return nil
+	return properties, nil
 }

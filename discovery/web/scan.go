@@ -10,32 +10,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidwall/gjson"
+	"golang.org/x/sync/semaphore"
+
+	"akri.sh/akri/discovery/internal/jsonvalue"
 	"akri.sh/akri/discovery/web/details"
 )
 
-// maxRequests is the number of requests at the same time for one Configuration.
-const maxRequests = 32
-
-// maxPropertiesBytes bounds the names and values of the properties of a Configuration's
-// devices. Each device may have an equal part.
-const maxPropertiesBytes = 2 << 20
-
-// What takes memory in addition to texts: a request that waits or is made, a device and a
-// property.
 const (
-	requestBytes  = 4 << 10
-	deviceBytes   = 512
-	propertyBytes = 64
+	// maxRequests is the number of requests at the same time for one Configuration.
+	maxRequests = 16
+	// maxHostRequests is that to one host, such as a gateway with many devices.
+	maxHostRequests = 4
 )
-
-// bytesOf returns the memory of properties.
-func bytesOf(properties map[string]string) int {
-	bytes := 0
-	for name, value := range properties {
-		bytes += propertyBytes + len(name) + len(value)
-	}
-	return bytes
-}
 
 var (
 	errStatus     = errors.New("unexpected status")
@@ -53,13 +40,6 @@ func (s *scanner) scan(ctx context.Context, attempts int) ([]result, error) {
 	}
 	for range rejected {
 		s.metrics.Failed("bad_item")
-	}
-	bytes := min(maxRequests, len(targets)) * requestBytes
-	for _, t := range targets {
-		bytes += t.bytes()
-	}
-	if err := s.scanned.Set(bytes); err != nil {
-		return nil, err
 	}
 	results := make([]result, len(targets))
 	for i, t := range targets {
@@ -91,39 +71,54 @@ func (s *scanner) requestAgain(ctx context.Context, results []result) {
 	}
 }
 
-// requestAll requests the targets of the results with an error, and sets the rest of these
-// results. One request at a time needs no place among those that all Configurations share,
-// so that slow devices of others do not stop it.
-func (s *scanner) requestAll(ctx context.Context, results []result) {
-	waiting := newQueue(results)
-	requestNext := func() {
-		if i, end, ok := waiting.take(); ok {
-			r := &results[i]
-			r.properties, r.err = s.request(ctx, r.target, maxPropertiesBytes/len(results))
-			end(r.err != nil && reasonOf(r.err) == reasonTimeout)
-			if s.scanned.Add(bytesOf(r.properties)) != nil { // which ends ctx
-				r.properties = nil
-			}
-		}
+// host has the places for requests to a host.
+type host chan struct{}
+
+func newHost(targets int) host {
+	h := make(host, maxHostRequests+targets)
+	for range maxHostRequests {
+		h <- struct{}{}
 	}
-	ongoing, stop := context.WithCancel(ctx)
+	return h
+}
+
+// leave ends a request. Each one that has timed out permits another one for the rest of the
+// scan: devices that hang do not burden the host, and the others must not wait for all of them.
+func (h host) leave(timedOut bool) {
+	h <- struct{}{}
+	if timedOut {
+		h <- struct{}{}
+	}
+}
+
+// requestAll requests the targets of the results with an error, and sets the rest of these
+// results. A request waits for its host before it waits for others, so that a host that hangs
+// takes no more than its own places.
+func (s *scanner) requestAll(ctx context.Context, results []result) {
 	var group sync.WaitGroup
-	group.Go(func() {
-		defer stop()
-		for waiting.wait() {
-			requestNext()
+	places, hosts := semaphore.NewWeighted(maxRequests), map[string]host{}
+	for i := range results {
+		r := &results[i]
+		if r.err == nil {
+			continue
 		}
-	})
-	for range min(maxRequests, len(results)) - 1 {
+		origin := originOf(r.target.url)
+		if hosts[origin] == nil {
+			hosts[origin] = newHost(len(results))
+		}
+		own := hosts[origin]
 		group.Go(func() {
-			for waiting.wait() {
-				leave, err := s.places.Acquire(ongoing)
-				if err != nil {
-					return
-				}
-				requestNext()
-				leave()
+			select {
+			case <-own:
+			case <-ctx.Done():
+				return
 			}
+			if places.Acquire(ctx, 1) != nil {
+				return
+			}
+			r.properties, r.err = s.request(ctx, r.target, maxPropertiesBytes/len(results))
+			places.Release(1)
+			own.leave(r.err != nil && reasonOf(r.err) == reasonTimeout)
 		})
 	}
 	group.Wait()
@@ -131,7 +126,7 @@ func (s *scanner) requestAll(ctx context.Context, results []result) {
 
 // request returns the properties in a device's response, or why it does not count.
 func (s *scanner) request(ctx context.Context, t target, maxBytes int) (properties map[string]string, err error) {
-	err = s.client.get(ctx, t.url, func(answer response) error {
+	err = s.client.get(ctx, t.url, deviceUnits, func(answer response) error {
 		properties, err = s.propertiesOf(answer, maxBytes)
 		return err
 	})
@@ -155,8 +150,7 @@ func (s *scanner) propertiesOf(answer response, maxBytes int) (map[string]string
 			return nil, err
 		}
 	}
-	properties := map[string]string{}
-	return properties, collect(properties, s.wanted.Properties, document, maxBytes)
+	return propertiesAt(s.wanted.Properties, document, maxBytes)
 }
 
 func expectedStatus(expect *details.Expect, status int) bool {
@@ -166,14 +160,13 @@ func expectedStatus(expect *details.Expect, status int) bool {
 	return slices.Contains(expect.Status, status)
 }
 
-func expectedValue(expect *details.Expect, document any) error {
-	if len(expect.Values) == 0 {
-		if _, found := details.Lookup(document, expect.Path); !found {
-			return fmt.Errorf("%w: there is no %s", errUnexpected, expect.Path)
-		}
-		return nil
-	}
-	if value, ok := details.Scalar(document, expect.Path); !ok || !slices.Contains(expect.Values, value) {
+func expectedValue(expect *details.Expect, document gjson.Result) error {
+	found := document.Get(expect.Path)
+	value, ok := jsonvalue.Text(found)
+	switch {
+	case !found.Exists():
+		return fmt.Errorf("%w: there is no %s", errUnexpected, expect.Path)
+	case len(expect.Values) > 0 && (!ok || !slices.Contains(expect.Values, value)):
 		return fmt.Errorf("%w of %s", errUnexpected, expect.Path)
 	}
 	return nil

@@ -60,15 +60,6 @@ func (s *state) apply(results []result) {
 	}
 }
 
-// bytes returns the memory of the devices.
-func (s *state) bytes() int {
-	bytes := 0
-	for _, entry := range s.devices {
-		bytes += deviceBytes + len(entry.device.ID) + bytesOf(entry.device.Properties)
-	}
-	return bytes
-}
-
 // list returns the devices, sorted by id.
 func (s *state) list() []discovery.Device {
 	devices := make([]discovery.Device, 0, len(s.devices))

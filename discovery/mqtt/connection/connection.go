@@ -30,8 +30,6 @@ const (
 	maxControlPacket = 4096
 	// maxTopicOverhead is the room for the topic in a PUBLISH, in addition to the payload.
 	maxTopicOverhead = 2 + 65535
-	// SmallBytes is the size up to which a packet is small, as nearly all are.
-	SmallBytes = 8 << 10
 )
 
 // Options configure a connection.
@@ -48,9 +46,6 @@ type Options struct {
 	MaxPayload int
 	// Skipped is called for each message that is skipped.
 	Skipped func()
-	// Reserve is called before a message of more than SmallBytes is read, with its size. An
-	// error breaks the connection. The message has the size as Packet.Reserved.
-	Reserve func(bytes int) error
 }
 
 // RefusedError is an answer of the broker that refuses the connection.
@@ -79,30 +74,20 @@ type Connection struct {
 	options Options
 	net     net.Conn
 	reader  *bufio.Reader
-	buffer  []byte // for small packets
-	// reserved is the size of the packet that was read last, if it is large.
-	reserved int
-	nextID   uint16
-	// pings counts the pings that were sent, and pongs the answers.
-	pings, pongs uint64
+	nextID  uint16
 }
 
 // Dial connects to a broker.
 func Dial(ctx context.Context, options Options) (*Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", options.Address)
+	dial := (&net.Dialer{}).DialContext
+	if options.TLS != nil {
+		dial = (&tls.Dialer{Config: options.TLS}).DialContext
+	}
+	conn, err := dial(ctx, "tcp", options.Address)
 	if err != nil {
 		return nil, err
-	}
-	if options.TLS != nil {
-		secured := tls.Client(conn, options.TLS)
-		if err := secured.HandshakeContext(ctx); err != nil {
-			conn.Close()
-			return nil, fmt.Errorf("TLS: %w", err)
-		}
-		conn = secured
 	}
 	c := &Connection{options: options, net: conn, reader: newReader(conn)}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -121,7 +106,7 @@ func Dial(ctx context.Context, options Options) (*Connection, error) {
 }
 
 // newReader returns a reader for a connection.
-func newReader(conn net.Conn) *bufio.Reader { return bufio.NewReaderSize(patient{conn}, SmallBytes) }
+func newReader(conn net.Conn) *bufio.Reader { return bufio.NewReader(patient{conn}) }
 
 // patient is a connection that breaks when nothing has arrived for readTimeout. A large
 // packet may take longer, even one that is skipped: if it broke the connection, the next one
@@ -153,14 +138,15 @@ func (c *Connection) connect() error {
 	if first, err := c.reader.Peek(1); err == nil && first[0] != packets.Connack<<4 {
 		return errOther
 	}
-	_, body, _, err := c.read()
-	switch {
-	case err != nil:
+	answer, err := c.read()
+	if err != nil {
 		return err
-	case len(body) != 2:
+	}
+	switch accepted, ok := answer.(*packets.ConnackPacket); {
+	case !ok:
 		return errOther
-	case body[1] != packets.Accepted:
-		return &RefusedError{Code: body[1]}
+	case accepted.ReturnCode != packets.Accepted:
+		return &RefusedError{Code: accepted.ReturnCode}
 	}
 	return nil
 }
@@ -172,11 +158,8 @@ func (c *Connection) Close() {
 	c.net.Close()
 }
 
-// Ping makes the broker answer. The returned number is that of the answer.
-func (c *Connection) Ping() (number uint64, err error) {
-	c.pings++
-	return c.pings, c.write(packets.NewControlPacket(packets.Pingreq))
-}
+// Ping makes the broker answer.
+func (c *Connection) Ping() error { return c.write(packets.NewControlPacket(packets.Pingreq)) }
 
 // Publish sends a message.
 func (c *Connection) Publish(topic string, payload []byte) error {
@@ -214,55 +197,28 @@ func (c *Connection) write(packet packets.ControlPacket) error {
 	return packet.Write(c.net)
 }
 
-// Packet is a packet from the broker: a message, the acknowledgement of a subscription, or
-// the answer to a ping.
-type Packet struct {
-	// Pong is the number of an answer to a ping; 0 for other packets.
-	Pong uint64
-	// Topic is empty for other packets than messages.
-	Topic    string
-	Payload  []byte
-	Retained bool
-	// Reserved is the size that was reserved for a large message.
-	Reserved int
-	// ID is that of Subscribe, and Refused has an item for each of its filters.
-	ID      uint16
-	Refused []bool
-}
-
-// Read returns the next packet. The payload is not used again.
-func (c *Connection) Read() (Packet, error) {
+// Read returns the next packet that matters: a message, or the acknowledgement of a
+// subscription or of a ping.
+func (c *Connection) Read() (packets.ControlPacket, error) {
 	for {
-		kind, body, skipped, err := c.read()
-		switch {
-		case err != nil:
-			return Packet{}, err
-		case skipped:
-			c.options.Skipped()
-			continue
+		packet, err := c.read()
+		if err != nil {
+			return nil, err
 		}
-		switch kind >> 4 {
-		case packets.Publish:
-			packet, err := parsePublish(kind, body)
-			if packet.Reserved = c.reserved; c.reserved == 0 {
-				packet.Payload = bytes.Clone(packet.Payload) // the buffer is used again
+		switch p := packet.(type) {
+		case nil:
+			c.options.Skipped()
+		case *packets.PublishPacket:
+			// A broker must not send a higher quality of service than the subscription's, which is 0.
+			if p.Qos != 0 || p.TopicName == "" || !utf8.ValidString(p.TopicName) || strings.ContainsAny(p.TopicName, "+#\x00") {
+				return nil, errProtocol
 			}
-			return packet, err
-		case packets.Suback:
-			if len(body) < 3 {
-				return Packet{}, errProtocol
-			}
-			packet := Packet{ID: uint16(body[0])<<8 | uint16(body[1]), Refused: make([]bool, len(body)-2)}
-			for i, code := range body[2:] {
-				packet.Refused[i] = code > 2
-			}
-			return packet, nil
-		case packets.Pingresp:
-			c.pongs++
-			return Packet{Pong: c.pongs}, nil
-		case packets.Unsuback:
+			return p, nil
+		case *packets.SubackPacket, *packets.PingrespPacket:
+			return p, nil
+		case *packets.UnsubackPacket:
 		default:
-			return Packet{}, errProtocol
+			return nil, errProtocol
 		}
 	}
 }
@@ -270,54 +226,35 @@ func (c *Connection) Read() (Packet, error) {
 // errProtocol is an answer that MQTT does not permit.
 var errProtocol = errors.New("the broker violates MQTT 3.1.1")
 
-// parsePublish parses a message. A broker must not send messages with a higher quality of
-// service than the subscription's, which is 0.
-func parsePublish(kind byte, body []byte) (Packet, error) {
-	if kind&0x06 != 0 || len(body) < 2 {
-		return Packet{}, errProtocol
-	}
-	length := int(body[0])<<8 | int(body[1])
-	if len(body) < 2+length {
-		return Packet{}, errProtocol
-	}
-	topic := string(body[2 : 2+length])
-	if topic == "" || !utf8.ValidString(topic) || strings.ContainsAny(topic, "+#\x00") {
-		return Packet{}, errProtocol
-	}
-	return Packet{Topic: topic, Payload: body[2+length:], Retained: kind&1 != 0}, nil
-}
-
-// read returns a packet's first byte and its content. That of a small packet is valid until
-// the next call.
-// A PUBLISH that is too large is skipped.
-func (c *Connection) read() (kind byte, body []byte, skipped bool, err error) {
-	if kind, err = c.reader.ReadByte(); err != nil {
-		return 0, nil, false, err
+// read returns a packet; nil for a PUBLISH that is too large, which is skipped.
+func (c *Connection) read() (packets.ControlPacket, error) {
+	first, err := c.reader.ReadByte()
+	if err != nil {
+		return nil, err
 	}
 	length, err := c.length()
 	if err != nil {
-		return 0, nil, false, err
+		return nil, err
+	}
+	header := packets.FixedHeader{
+		MessageType: first >> 4, Qos: first >> 1 & 3, Retain: first&1 != 0, RemainingLength: length,
 	}
 	switch {
-	case kind>>4 == packets.Publish && length > c.options.MaxPayload+maxTopicOverhead:
+	case header.MessageType == packets.Publish && length > c.options.MaxPayload+maxTopicOverhead:
 		_, err := io.CopyN(io.Discard, c.reader, int64(length))
-		return kind, nil, true, err
-	case kind>>4 != packets.Publish && length > maxControlPacket:
-		return 0, nil, false, errProtocol
+		return nil, err
+	case header.MessageType != packets.Publish && length > maxControlPacket:
+		return nil, errProtocol
 	}
-	if c.reserved = 0; length > SmallBytes {
-		if err := c.options.Reserve(length); err != nil {
-			return 0, nil, false, err
-		}
-		c.reserved, body = length, make([]byte, length)
-	} else {
-		if c.buffer == nil {
-			c.buffer = make([]byte, SmallBytes)
-		}
-		body = c.buffer[:length]
+	body := make([]byte, length)
+	if _, err := io.ReadFull(c.reader, body); err != nil {
+		return nil, err
 	}
-	_, err = io.ReadFull(c.reader, body)
-	return kind, body, false, err
+	packet, err := packets.NewControlPacketWithHeader(header)
+	if err != nil || packet.Unpack(bytes.NewBuffer(body)) != nil {
+		return nil, errProtocol
+	}
+	return packet, nil
 }
 
 // length reads the remaining length of a packet, which has up to four bytes.

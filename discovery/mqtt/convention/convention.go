@@ -48,6 +48,8 @@ type Effect struct {
 const (
 	// FaultMalformed is a payload that is not what the convention requires.
 	FaultMalformed = "malformed_payload"
+	// FaultTooLarge is a payload, or an announcement, with too much text.
+	FaultTooLarge = "payload_too_large"
 	// FaultTooMany is a topic beyond the bounds of a list of devices.
 	FaultTooMany = "too_many_topics"
 	// FaultTemplate is a template of Home Assistant that is not supported. Only the topic
@@ -64,12 +66,11 @@ type Convention interface {
 	Apply(message Message, now time.Time) Effect
 	// Devices returns the devices, each once.
 	Devices(now time.Time) []Device
-	// Renew returns the convention for a new list of retained messages: an empty one, or
-	// itself if its messages are not retained. connected says that the connection is new,
-	// so that messages may have been lost.
-	Renew(connected bool, now time.Time) Convention
-	// Bytes returns the memory of the state, roughly.
-	Bytes() int
+	// Begin begins a new list of all retained messages. connected says that the connection
+	// is new, so that messages may have been lost.
+	Begin(connected bool, now time.Time)
+	// End ends the list: retained messages that it did not have are forgotten.
+	End()
 	// MaxPayload returns the size of the largest payload that it handles, in bytes.
 	MaxPayload() int
 }
@@ -84,23 +85,19 @@ type Commander interface {
 }
 
 // New returns the empty state of a Configuration's convention.
-func New(d *details.Details) (Convention, error) {
+func New(d *details.Details) Convention {
 	switch d.Convention {
-	case details.HomeAssistant:
-		return newHomeAssistant(d.Prefix), nil
 	case details.Sparkplug:
-		return newSparkplug(d.Rebirth), nil
+		return newSparkplug(d.Rebirth)
+	case details.HomeAssistant:
+		return newAnnounced(homeAssistant{d.Prefix})
 	case details.Tasmota:
-		return newTasmota(d.Prefix), nil
+		return newAnnounced(tasmota{d.Prefix})
 	case details.Zigbee2MQTT:
-		return newZigbee2MQTT(d.Prefix), nil
+		return newAnnounced(zigbee2MQTT{d.Prefix})
 	case details.Topics:
-		layout, err := d.Topics.Compile()
-		if err != nil {
-			return nil, err
-		}
-		return newTopics(layout), nil
+		return newAnnounced(newTopics(d.Topics))
 	default:
-		return newHomie(d.Prefix), nil
+		return newHomie(d.Prefix)
 	}
 }

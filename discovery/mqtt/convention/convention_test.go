@@ -22,11 +22,7 @@ func parse(t testing.TB, text string) Convention {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return New(d)
 }
 
 // summary describes devices, sorted by id: "id presence base name/manufacturer/model/version more".
@@ -219,6 +215,16 @@ var conventionCases = map[string]conventionCase{
 		},
 		want: []string{"d1 online homeassistant/sensor/a Device///"},
 	},
+	"Home Assistant, one of two entities is available": {
+		details: "convention: homeAssistant",
+		messages: []string{
+			`homeassistant/sensor/a/config {"name":"T","avty_t":"p/a","dev":{"ids":"d1","name":"Device"}}`,
+			`homeassistant/sensor/b/config {"name":"U","avty_t":"p/b","dev":{"ids":"d1","name":"Device"}}`,
+			"p/a online",
+			"p/b offline",
+		},
+		want: []string{"d1 online homeassistant/sensor/a Device///"},
+	},
 	"Home Assistant, all topics of availability": {
 		details: "convention: homeAssistant",
 		messages: []string{
@@ -258,7 +264,7 @@ var conventionCases = map[string]conventionCase{
 	},
 	"Home Assistant, deep JSON": {
 		details:  "convention: homeAssistant",
-		messages: []string{`homeassistant/switch/a/config {"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}"},
+		messages: []string{`homeassistant/switch/a/config {"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}"},
 		fault:    FaultMalformed,
 	},
 	"topics": {
@@ -361,9 +367,6 @@ func apply(t testing.TB, c Convention, message string, now time.Time) Effect {
 // is made.
 func TestRepeated(t *testing.T) {
 	for name, tc := range conventionCases {
-		if strings.HasPrefix(name, "Zigbee2MQTT") {
-			continue // its list is compared by what follows
-		}
 		c := parse(t, tc.details)
 		for _, message := range tc.messages {
 			topic, payload, _ := strings.Cut(message, " ")
@@ -371,6 +374,33 @@ func TestRepeated(t *testing.T) {
 			if effect := c.Apply(Message{topic, []byte(payload)}, epoch); effect.Devices || effect.Filters {
 				t.Errorf("%s: the repeated message %s has the effect %+v", name, message, effect)
 			}
+		}
+	}
+}
+
+// TestList checks that what a new list of retained messages does not have is forgotten, and
+// that it is known until the end of the list.
+func TestList(t *testing.T) {
+	for name, tc := range conventionCases {
+		c := parse(t, tc.details)
+		for range 2 {
+			for _, message := range tc.messages {
+				apply(t, c, message, epoch)
+			}
+		}
+		c.Begin(true, epoch)
+		if got := summary(c.Devices(epoch)); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: at the beginning of a list, the devices are %q", name, got)
+		}
+		for _, message := range tc.messages {
+			apply(t, c, message, epoch)
+		}
+		if c.End(); !slices.Equal(summary(c.Devices(epoch)), tc.want) {
+			t.Errorf("%s: after a list, the devices are %q", name, summary(c.Devices(epoch)))
+		}
+		c.Begin(false, epoch)
+		if c.End(); len(c.Devices(epoch)) != 0 {
+			t.Errorf("%s: after an empty list, the devices are %q", name, summary(c.Devices(epoch)))
 		}
 	}
 }
@@ -390,6 +420,11 @@ func TestFilters(t *testing.T) {
 	if slices.Contains(c.Filters(), "x/y") {
 		t.Error("the topic of availability is still subscribed to")
 	}
+	c = parse(t, "convention: zigbee2mqtt")
+	apply(t, c, `zigbee2mqtt/bridge/devices [{"ieee_address":"1","friendly_name":"a"},{"ieee_address":"2","friendly_name":"b/c"}]`, epoch)
+	if got := c.Filters(); !slices.Contains(got, "zigbee2mqtt/b/c/availability") || slices.Contains(got, "zigbee2mqtt/a/availability") {
+		t.Errorf("subscribed to %q, want the topics that no wildcard has", got)
+	}
 }
 
 func TestBounds(t *testing.T) {
@@ -407,13 +442,41 @@ func TestBounds(t *testing.T) {
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
-		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {X: payload}}").(*topics)
-		payload := []byte(strings.Repeat("x", 2*maxValueBytes))
-		for i := range maxRecordBytes / maxValueBytes {
-			c.Apply(Message{fmt.Sprintf("a/%d", i), payload}, epoch)
+		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {X: payload.x, Y: payload.y}}")
+		payload := `{"x": "` + strings.Repeat("x", maxValueBytes) + `", "y": "` + strings.Repeat("y", maxValueBytes) + `"}`
+		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 0 {
+			t.Errorf("the announcement has the effect %+v", effect)
 		}
-		if c.announces.bytes > maxRecordBytes || len(c.announces.byTopic) > maxRecordBytes/maxValueBytes*99/100 {
-			t.Errorf("%d bytes in %d records, want less than %d", c.announces.bytes, len(c.announces.byTopic), maxRecordBytes)
+		if effect := c.Apply(Message{"a/1", []byte(`{"x": "` + strings.Repeat("x", 9999) + `"}`)}, epoch); !effect.Devices {
+			t.Errorf("an announcement with one long value has the effect %+v", effect)
+		}
+		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 1 {
+			t.Errorf("an announcement that is ignored has the effect %+v", effect)
+		}
+		long := strings.Repeat("a", maxRecordBytes)
+		if effect := c.Apply(Message{"a/" + long, []byte("{}")}, epoch); effect.Fault == "" {
+			t.Errorf("a long topic has the effect %+v", effect)
+		}
+	})
+	t.Run("one of many", func(t *testing.T) {
+		c := parse(t, "convention: zigbee2mqtt")
+		c.Apply(Message{"zigbee2mqtt/bridge/state", []byte("online")}, epoch)
+		list := `[{"ieee_address":"0x1","friendly_name":"` + strings.Repeat("x", maxRecordBytes/2) + `"},` +
+			`{"ieee_address":"0x2","friendly_name":12},{"ieee_address":"0x3","friendly_name":"#"}]`
+		effect := c.Apply(Message{"zigbee2mqtt/bridge/devices", []byte(list)}, epoch)
+		if got := summary(c.Devices(epoch)); !slices.Equal(got, []string{"0x2 online zigbee2mqtt/12 12///"}) || effect.Fault == "" {
+			t.Errorf("the devices are %q, with the effect %+v", got, effect)
+		}
+	})
+	t.Run("edge nodes", func(t *testing.T) {
+		c := parse(t, "convention: sparkplug")
+		c.Apply(Message{"spBv1.0/g/NBIRTH/n", []byte(payloadOf())}, epoch)
+		var effect Effect
+		for i := range maxNodes {
+			effect = c.Apply(Message{fmt.Sprintf("spBv1.0/g/DBIRTH/n/%d", i), []byte(payloadOf())}, epoch)
+		}
+		if effect.Fault != FaultTooMany || len(c.Devices(epoch)) != maxNodes {
+			t.Errorf("%d devices and the fault %q, want %d and too many", len(c.Devices(epoch)), effect.Fault, maxNodes)
 		}
 	})
 	t.Run("values", func(t *testing.T) {

@@ -56,7 +56,9 @@ func FuzzConventions(f *testing.F) {
 		if commander, ok := c.(Commander); ok && len(commander.Commands(now)) > maxCommands {
 			t.Error("too many commands at once")
 		}
-		c.Renew(true, now).Devices(now)
+		c.Begin(true, now)
+		c.End()
+		c.Devices(now)
 	})
 }
 

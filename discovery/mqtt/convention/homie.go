@@ -40,114 +40,85 @@ func (h *homie) Filters() []string {
 // MaxPayload implements [Convention].
 func (h *homie) MaxPayload() int { return maxPayload }
 
-// Renew implements [Convention].
-func (h *homie) Renew(bool, time.Time) Convention { return newHomie(h.prefix) }
+// Begin implements [Convention].
+func (h *homie) Begin(bool, time.Time) { h.records.begin() }
 
-// parse splits a topic. five says that it is one of Homie 5.
-func (h *homie) parse(topic string) (id, attribute string, five, ok bool) {
+// End implements [Convention].
+func (h *homie) End() { h.records.end() }
+
+// parse splits a topic. The attributes of Homie 5 begin with "5/".
+func (h *homie) parse(topic string) (id, attribute string, ok bool) {
 	rest, ok := strings.CutPrefix(topic, h.prefix+"/")
 	if !ok {
-		return "", "", false, false
+		return "", "", false
 	}
 	id, attribute, _ = strings.Cut(rest, "/")
 	if id == "5" && !strings.HasPrefix(attribute, "$") {
 		id, attribute, _ = strings.Cut(attribute, "/")
-		return id, attribute, true, validID(id) && (attribute == "$state" || attribute == "$description")
+		return id, "5/" + attribute, validID(id) && (attribute == "$state" || attribute == "$description")
 	}
-	return id, attribute, false, validID(id) && slices.Contains(homieAttributes, attribute)
+	return id, attribute, validID(id) && slices.Contains(homieAttributes, attribute)
 }
-
-// Bytes implements [Convention].
-func (h *homie) Bytes() int { return h.records.memory() }
 
 // Apply implements [Convention].
 func (h *homie) Apply(message Message, _ time.Time) Effect {
-	_, attribute, _, ok := h.parse(message.Topic)
+	_, attribute, ok := h.parse(message.Topic)
 	switch {
 	case !ok:
 		return Effect{}
 	case len(message.Payload) == 0:
-		return Effect{Devices: h.records.remove(message.Topic)}
+		return h.records.remove(message.Topic)
+	case attribute != "5/$description":
+		text := clean(string(message.Payload))
+		return h.records.put(message.Topic, homieRecord{text: text}, len(text))
 	}
-	value := homieRecord{}
-	if attribute == "$description" {
-		var description struct {
-			Name string `json:"name"`
-			Root string `json:"root"`
-			Type string `json:"type"`
-		}
-		if !decode(message.Payload, &description) {
-			return Effect{Fault: FaultMalformed}
-		}
-		value = homieRecord{text: clean(description.Name), root: clean(description.Root), kind: clean(description.Type)}
-	} else {
-		value.text = clean(string(message.Payload))
+	description, ok := decode(message.Payload)
+	if !ok {
+		return Effect{Fault: FaultMalformed}
 	}
-	if former, found := h.records.get(message.Topic); found && former == value {
-		return Effect{}
+	value := homieRecord{
+		text: clean(textOf(description, "name")), root: clean(textOf(description, "root")), kind: clean(textOf(description, "type")),
 	}
-	if !h.records.put(message.Topic, value, len(value.text)+len(value.root)+len(value.kind)) {
-		return Effect{Fault: FaultTooMany}
-	}
-	return Effect{Devices: true}
-}
-
-// homieDevice is a device as its attributes describe it.
-type homieDevice struct {
-	four, five map[string]homieRecord
+	return h.records.put(message.Topic, value, len(value.text)+len(value.root)+len(value.kind))
 }
 
 // Devices implements [Convention]. A device that announces itself in both forms is one
 // device, described by Homie 5.
 func (h *homie) Devices(time.Time) []Device {
-	all := map[string]*homieDevice{}
+	all := map[string]map[string]homieRecord{} // the attributes by the id of the device
 	for topic, record := range h.records.byTopic {
-		id, attribute, five, _ := h.parse(topic)
-		device := all[id]
-		if device == nil {
-			device = &homieDevice{map[string]homieRecord{}, map[string]homieRecord{}}
-			all[id] = device
+		id, attribute, _ := h.parse(topic)
+		if all[id] == nil {
+			all[id] = map[string]homieRecord{}
 		}
-		if five {
-			device.five[attribute] = record.value
-		} else {
-			device.four[attribute] = record.value
-		}
+		all[id][attribute] = record.value
 	}
 	var devices []Device
 	for id, attributes := range all {
-		if device, ok := h.device(id, attributes, all); ok {
-			devices = append(devices, device)
+		if state, ok := attributes["5/$state"]; ok {
+			description, described := attributes["5/$description"]
+			if !described {
+				continue
+			}
+			presence := homiePresence(state.text)
+			// Only the root of a tree of devices has a last will.
+			if root, found := all[description.root]["5/$state"]; found && homiePresence(root.text) != Online {
+				presence = homiePresence(root.text)
+			}
+			devices = append(devices, Device{
+				ID: id, BaseTopic: h.prefix + "/5/" + id, Name: description.text, Model: description.kind, Presence: presence,
+			})
+			continue
+		}
+		state, ok := attributes["$state"]
+		if _, announced := attributes["$homie"]; ok && announced {
+			devices = append(devices, Device{
+				ID: id, BaseTopic: h.prefix + "/" + id, Name: attributes["$name"].text, Presence: homiePresence(state.text),
+				Model: attributes["$implementation"].text, Version: attributes["$fw/version"].text,
+			})
 		}
 	}
 	return devices
-}
-
-func (h *homie) device(id string, attributes *homieDevice, all map[string]*homieDevice) (Device, bool) {
-	device := Device{ID: id}
-	if state, ok := attributes.five["$state"]; ok {
-		description, described := attributes.five["$description"]
-		if !described {
-			return Device{}, false
-		}
-		device.BaseTopic, device.Name, device.Model = h.prefix+"/5/"+id, description.text, description.kind
-		device.Presence = homiePresence(state.text)
-		// Only the root of a tree of devices has a last will.
-		if root, found := all[description.root]; found && description.root != id {
-			if rootState, ok := root.five["$state"]; ok && homiePresence(rootState.text) != Online {
-				device.Presence = homiePresence(rootState.text)
-			}
-		}
-		return device, true
-	}
-	state, ok := attributes.four["$state"]
-	if _, announced := attributes.four["$homie"]; !ok || !announced {
-		return Device{}, false
-	}
-	device.BaseTopic, device.Name = h.prefix+"/"+id, attributes.four["$name"].text
-	device.Model, device.Version = attributes.four["$implementation"].text, attributes.four["$fw/version"].text
-	device.Presence = homiePresence(state.text)
-	return device, true
 }
 
 // homiePresence returns the meaning of a value of $state. A sleeping device is there.

@@ -1,71 +1,74 @@
 package convention
 
 import (
-	"encoding/json"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"akri.sh/akri/discovery/internal/jsonvalue"
+	"akri.sh/akri/internal/text"
 )
 
 const (
 	// maxPayload bounds the payload of a message, in bytes.
 	maxPayload = 256 << 10
-	// maxDepth bounds the nesting of JSON.
-	maxDepth = 64
 	// maxValueBytes bounds a property's value. Longer ones are cut.
-	maxValueBytes = 1024
+	maxValueBytes = 512
 	// maxIDBytes bounds a device's id. Devices with longer ones are ignored.
 	maxIDBytes = 512
+	// maxTopicBytes bounds the topics that devices name. MQTT allows 64 KiB.
+	maxTopicBytes = 1024
 )
 
-// decode decodes JSON into a value. It reports whether the JSON is valid.
-func decode(payload []byte, into any) bool {
-	return !tooDeep(payload) && json.Unmarshal(payload, into) == nil
+// decode returns the object in a payload.
+func decode(payload []byte) (object gjson.Result, ok bool) {
+	object, ok = jsonvalue.Parse(payload)
+	return object, ok && object.IsObject()
 }
 
-// tooDeep reports whether JSON has more levels than maxDepth. The decoder would use memory
-// for each.
-func tooDeep(payload []byte) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(payload); i++ {
-		switch c := payload[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
+// value returns the value of the first of some keys that an object has, and that is not null.
+func value(object gjson.Result, keys ...string) gjson.Result {
+	for _, key := range keys {
+		if found := object.Get(key); found.Exists() && found.Type != gjson.Null {
+			return found
 		}
 	}
-	return false
+	return gjson.Result{}
+}
+
+// textOf returns the text of such a value; "" if it is a list or an object.
+func textOf(object gjson.Result, keys ...string) string { return scalar(value(object, keys...)) }
+
+// scalar returns the text of a value; "" if it is a list or an object.
+func scalar(of gjson.Result) string {
+	found, _ := jsonvalue.Text(of)
+	return found
+}
+
+// lookup returns the text at a path in JSON, or the payload itself if there is no path. A text
+// that is missing is "".
+func lookup(payload []byte, path string) string {
+	if path == "" {
+		return string(payload)
+	}
+	document, ok := jsonvalue.Parse(payload)
+	if !ok {
+		return ""
+	}
+	return scalar(document.Get(path))
 }
 
 // clean returns a text for a property: one line of valid UTF-8 that is not too long. The
 // result does not share memory with the payload.
-func clean(text string) string {
-	if len(text) > maxValueBytes {
-		text = text[:maxValueBytes]
-		for len(text) > 0 && !utf8.RuneStart(text[len(text)-1]) {
-			text = text[:len(text)-1]
-		}
-		if r, size := utf8.DecodeLastRuneInString(text); r == utf8.RuneError && size == 1 {
-			text = text[:len(text)-1]
-		}
-	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	text = strings.Map(func(r rune) rune {
+func clean(value string) string {
+	return strings.Clone(strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return ' '
 		}
 		return r
-	}, text)
-	return strings.Clone(strings.TrimSpace(text))
+	}, text.Truncate(value, maxValueBytes))))
 }
 
 // validID reports whether a text can identify a device.
@@ -73,52 +76,10 @@ func validID(id string) bool {
 	return id != "" && len(id) <= maxIDBytes && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl)
 }
 
-// scalar returns a JSON value as text: strings without quotes, and numbers and Booleans as
-// they are written. Other values are "".
-func scalar(raw json.RawMessage) string {
-	var text string
-	if len(raw) > 0 && raw[0] == '"' {
-		if json.Unmarshal(raw, &text) != nil {
-			return ""
-		}
-		return text
-	}
-	text = string(raw)
-	if text == "null" || strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
-		return ""
-	}
-	return text
-}
-
-// lookup returns the text at a path in JSON. An element of the path is a key, or the index
-// of a list. Without a path it returns the payload itself. A text that is missing is "".
-func lookup(payload []byte, path []string) string {
-	if len(path) == 0 {
-		return string(payload)
-	}
-	var raw json.RawMessage
-	if !decode(payload, &raw) {
-		return ""
-	}
-	for _, element := range path {
-		if len(raw) > 0 && raw[0] == '[' {
-			var items []json.RawMessage
-			index, err := strconv.Atoi(element)
-			if err != nil || json.Unmarshal(raw, &items) != nil || index < 0 || index >= len(items) {
-				return ""
-			}
-			raw = items[index]
-			continue
-		}
-		var entries map[string]json.RawMessage
-		if json.Unmarshal(raw, &entries) != nil {
-			return ""
-		}
-		next, ok := entries[element]
-		if !ok {
-			return ""
-		}
-		raw = next
-	}
-	return scalar(raw)
+// validTopic reports whether a text is the name of a topic to which the handler may
+// subscribe. Devices name such topics, so wildcards and the broker's own topics are not
+// permitted.
+func validTopic(topic string) bool {
+	return topic != "" && len(topic) <= maxTopicBytes && !strings.ContainsAny(topic, "+#\x00") &&
+		!strings.HasPrefix(topic, "$") && utf8.ValidString(topic)
 }

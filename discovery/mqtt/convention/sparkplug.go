@@ -1,6 +1,7 @@
 package convention
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,15 +21,17 @@ const (
 	commandPace = time.Second
 	// maxCommands bounds the commands of a round.
 	maxCommands = 20
-	// maxNodeDevices bounds the devices of an edge node.
-	maxNodeDevices = 10_000
+	// maxNodes bounds the edge nodes and their devices.
+	maxNodes = 20_000
 )
 
 // sparkplug is Sparkplug B 3.0. Births and deaths are not retained, so this state survives
 // new connections.
 type sparkplug struct {
 	rebirth bool
-	nodes   records[*edgeNode]
+	nodes   map[string]*edgeNode
+	// known counts the edge nodes and their devices.
+	known int
 	// queue has the keys of nodes to send a command to.
 	queue []string
 	// sent is when commands were sent last, and overdue when answers are; zero for never.
@@ -46,7 +49,6 @@ type edgeNode struct {
 	// doubted is when messages may have been lost; zero if the node was born since then.
 	doubted time.Time
 	asked   time.Time
-	size    int
 }
 
 type edgeDevice struct {
@@ -55,7 +57,7 @@ type edgeDevice struct {
 }
 
 func newSparkplug(rebirth bool) *sparkplug {
-	return &sparkplug{rebirth: rebirth, nodes: newRecords[*edgeNode]()}
+	return &sparkplug{rebirth: rebirth, nodes: map[string]*edgeNode{}}
 }
 
 // Filters implements [Convention]. Data is only of interest to find edge nodes that have
@@ -74,21 +76,21 @@ func (s *sparkplug) Filters() []string {
 // MaxPayload implements [Convention].
 func (s *sparkplug) MaxPayload() int { return maxPayload }
 
-// Bytes implements [Convention].
-func (s *sparkplug) Bytes() int { return s.nodes.memory() }
-
-// Renew implements [Convention]. After a new connection, deaths may have been missed: edge
+// Begin implements [Convention]. After a new connection, deaths may have been missed: edge
 // nodes are asked for a birth, if that is permitted.
-func (s *sparkplug) Renew(connected bool, now time.Time) Convention {
-	if connected && s.rebirth {
-		for key, record := range s.nodes.byTopic {
-			if record.value.alive {
-				s.doubt(key, record.value, now)
-			}
+func (s *sparkplug) Begin(connected bool, now time.Time) {
+	if !connected || !s.rebirth {
+		return
+	}
+	for key, node := range s.nodes {
+		if node.alive {
+			s.doubt(key, node, now)
 		}
 	}
-	return s
 }
+
+// End implements [Convention]. What is known does not come from retained messages.
+func (s *sparkplug) End() {}
 
 // sparkplugTopic is a parsed topic.
 type sparkplugTopic struct {
@@ -96,20 +98,19 @@ type sparkplugTopic struct {
 	certificate        bool
 }
 
+// sparkplugForm matches the topics of edge nodes, and those of their devices.
+var sparkplugForm = regexp.MustCompile(
+	`^(\$sparkplug/certificates/)?spBv1\.0/([^/]+)/(?:(N[A-Z]+)/([^/]+)|(D[A-Z]+)/([^/]+)/([^/]+))$`)
+
 func parseSparkplug(topic string) (parsed sparkplugTopic, ok bool) {
-	rest, certificate := strings.CutPrefix(topic, certificatesPrefix)
-	rest, ok = strings.CutPrefix(rest, sparkplugPrefix)
-	levels := strings.SplitN(rest, "/", 5)
-	if !ok || len(levels) < 3 || len(levels) > 4 {
+	found := sparkplugForm.FindStringSubmatch(topic)
+	if found == nil {
 		return sparkplugTopic{}, false
 	}
-	parsed = sparkplugTopic{kind: levels[1], node: levels[0] + "/" + levels[2], certificate: certificate}
-	isDevice := strings.HasPrefix(parsed.kind, "D")
-	if len(levels) == 4 {
-		parsed.device = levels[3]
+	parsed = sparkplugTopic{
+		kind: found[3] + found[5], node: found[2] + "/" + found[4] + found[6], device: found[7], certificate: found[1] != "",
 	}
-	return parsed, isDevice == (len(levels) == 4) && validID(parsed.node) && !(isDevice && !validID(parsed.device)) &&
-		levels[0] != "" && levels[2] != ""
+	return parsed, validID(parsed.node) && (parsed.device == "" || validID(parsed.device))
 }
 
 // Apply implements [Convention].
@@ -124,9 +125,9 @@ func (s *sparkplug) Apply(message Message, now time.Time) Effect {
 	case "NDEATH":
 		return s.died(topic, message.Payload)
 	case "DDEATH":
-		if node, found := s.nodes.get(topic.node); found && node.devices[topic.device] != nil {
-			changed := node.devices[topic.device].alive
-			node.devices[topic.device].alive = false
+		if device := s.device(topic); device != nil {
+			changed := device.alive
+			device.alive = false
 			return Effect{Devices: changed}
 		}
 	case "NDATA", "DDATA":
@@ -135,23 +136,46 @@ func (s *sparkplug) Apply(message Message, now time.Time) Effect {
 	return Effect{}
 }
 
+// device returns a device that is known, or nil.
+func (s *sparkplug) device(topic sparkplugTopic) *edgeDevice {
+	if node := s.nodes[topic.node]; node != nil {
+		return node.devices[topic.device]
+	}
+	return nil
+}
+
+// room reports whether another edge node or device may be remembered, and counts it.
+func (s *sparkplug) room() bool {
+	if s.known >= maxNodes {
+		return false
+	}
+	s.known++
+	return true
+}
+
 // node returns an edge node, which it creates if there is room.
 func (s *sparkplug) node(key string) (*edgeNode, bool) {
-	if node, found := s.nodes.get(key); found {
+	if node := s.nodes[key]; node != nil {
 		return node, true
 	}
-	key = strings.Clone(key)
+	if !s.room() {
+		return nil, false
+	}
 	node := &edgeNode{devices: map[string]*edgeDevice{}}
-	return node, s.nodes.put(key, node, 0)
+	s.nodes[strings.Clone(key)] = node
+	return node, true
 }
 
 func (s *sparkplug) born(topic sparkplugTopic, payload []byte, now time.Time) Effect {
 	parsed, ok := parseBirth(payload)
-	if !ok {
+	switch {
+	case !ok:
 		return Effect{Fault: FaultMalformed}
+	case len(topic.node)+len(topic.device)+len(parsed.manufacturer)+len(parsed.model)+len(parsed.version) > maxRecordBytes:
+		return Effect{Fault: FaultTooLarge}
 	}
 	if topic.certificate { // says who the device is; what is alive is only known if it is news
-		if node, found := s.nodes.get(topic.node); found && (topic.device == "" || node.devices[topic.device] != nil) {
+		if s.device(topic) != nil || s.nodes[topic.node] != nil && topic.device == "" {
 			return Effect{}
 		}
 	}
@@ -160,13 +184,8 @@ func (s *sparkplug) born(topic sparkplugTopic, payload []byte, now time.Time) Ef
 		return Effect{Fault: FaultTooMany}
 	}
 	if topic.device != "" {
-		return s.deviceBorn(node, topic, parsed)
+		return s.deviceBorn(node, topic.device, parsed)
 	}
-	size := node.size + parsed.size() - node.birth.size()
-	if !s.nodes.put(topic.node, node, size) {
-		return Effect{Fault: FaultTooMany}
-	}
-	node.size = size
 	node.alive, node.birth, node.sequence, node.doubted = true, parsed, parsed.sequence, time.Time{}
 	if topic.certificate {
 		node.sequence = birthSequence{} // it may be of an earlier session: every death counts
@@ -181,29 +200,22 @@ func (s *sparkplug) born(topic sparkplugTopic, payload []byte, now time.Time) Ef
 	return Effect{Devices: true}
 }
 
-func (s *sparkplug) deviceBorn(node *edgeNode, topic sparkplugTopic, parsed birth) Effect {
-	device, found := node.devices[topic.device]
-	if !found {
+func (s *sparkplug) deviceBorn(node *edgeNode, id string, parsed birth) Effect {
+	device := node.devices[id]
+	if device == nil {
+		if !s.room() {
+			return Effect{Fault: FaultTooMany}
+		}
 		device = &edgeDevice{}
+		node.devices[strings.Clone(id)] = device
 	}
-	size := node.size + parsed.size() - device.birth.size()
-	if !found {
-		size += len(topic.device) + recordOverhead
-	}
-	if !found && len(node.devices) >= maxNodeDevices || !s.nodes.put(topic.node, node, size) {
-		return Effect{Fault: FaultTooMany}
-	}
-	node.size = size
 	device.alive, device.birth = true, parsed
-	if !found {
-		node.devices[strings.Clone(topic.device)] = device
-	}
 	return Effect{Devices: true}
 }
 
 func (s *sparkplug) died(topic sparkplugTopic, payload []byte) Effect {
-	node, found := s.nodes.get(topic.node)
-	if !found || !node.alive {
+	node := s.nodes[topic.node]
+	if node == nil || !node.alive {
 		return Effect{}
 	}
 	parsed, ok := parseBirth(payload)
@@ -233,7 +245,7 @@ func (s *sparkplug) doubt(key string, node *edgeNode, now time.Time) {
 }
 
 func (s *sparkplug) ask(key string, node *edgeNode, now time.Time) {
-	if s.rebirth && (node.asked.IsZero() || now.Sub(node.asked) >= rebirthWait) && len(s.queue) < maxTopics {
+	if s.rebirth && (node.asked.IsZero() || now.Sub(node.asked) >= rebirthWait) && len(s.queue) < maxNodes {
 		node.asked = now
 		s.queue = append(s.queue, key)
 	}
@@ -265,8 +277,7 @@ func (s *sparkplug) Due() time.Time {
 // Devices implements [Convention]. Edge nodes are devices too.
 func (s *sparkplug) Devices(now time.Time) []Device {
 	var devices []Device
-	for key, record := range s.nodes.byTopic {
-		node := record.value
+	for key, node := range s.nodes {
 		group, name, _ := strings.Cut(key, "/")
 		presence := Offline
 		if node.alive && (node.doubted.IsZero() || now.Sub(node.doubted) < rebirthWait) {

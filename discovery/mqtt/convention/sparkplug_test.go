@@ -7,24 +7,27 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	sparkplugpb "akri.sh/akri/discovery/mqtt/sparkplug"
 )
 
-// metricOf encodes a metric with a text, or with a number if the text is empty.
-func metricOf(name, text string, number uint64) []byte {
-	m := protowire.AppendString(protowire.AppendTag(nil, fieldName, protowire.BytesType), name)
+// metricOf returns a metric with a text, or with a number if the text is empty.
+func metricOf(name, text string, number uint64) *sparkplugpb.Payload_Metric {
+	m := &sparkplugpb.Payload_Metric{Name: &name, Value: &sparkplugpb.Payload_Metric_LongValue{LongValue: number}}
 	if text != "" {
-		return protowire.AppendString(protowire.AppendTag(m, fieldString, protowire.BytesType), text)
+		m.Value = &sparkplugpb.Payload_Metric_StringValue{StringValue: text}
 	}
-	return protowire.AppendVarint(protowire.AppendTag(m, fieldLong, protowire.VarintType), number)
+	return m
 }
 
-// payloadOf encodes a payload with metrics.
-func payloadOf(metrics ...[]byte) string {
-	payload := protowire.AppendVarint(protowire.AppendTag(nil, fieldTimestamp, protowire.VarintType), 1)
-	for _, m := range metrics {
-		payload = protowire.AppendBytes(protowire.AppendTag(payload, fieldMetrics, protowire.BytesType), m)
+// payloadOf encodes a payload with metrics, and with fields that are not used: seq, and one of
+// 64 bits.
+func payloadOf(metrics ...*sparkplugpb.Payload_Metric) string {
+	payload, err := proto.Marshal(&sparkplugpb.Payload{Timestamp: proto.Uint64(1), Metrics: metrics})
+	if err != nil {
+		panic(err)
 	}
-	// seq, a field that is not used, and one of 64 bits
 	payload = protowire.AppendVarint(protowire.AppendTag(payload, 3, protowire.VarintType), 0)
 	return string(protowire.AppendFixed64(protowire.AppendTag(payload, 99, protowire.Fixed64Type), 7))
 }
@@ -80,7 +83,7 @@ func TestSparkplug(t *testing.T) {
 			"",
 		},
 		"not protobuf":            {[]string{node + "{\"a\": 1}"}, nil, FaultMalformed},
-		"a group":                 {[]string{node + "\x13\x14"}, nil, FaultMalformed},
+		"a group without an end":  {[]string{node + "\x13"}, nil, FaultMalformed},
 		"a length beyond the end": {[]string{node + "\x12\xff\xff\xff\xff\x0f"}, nil, FaultMalformed},
 		"other topics": {
 			[]string{
@@ -130,7 +133,9 @@ func TestRebirth(t *testing.T) {
 	}
 	apply(t, c, "spBv1.0/plant/NBIRTH/gw "+nodeBirth(1), epoch.Add(2*time.Second))
 	now := epoch.Add(time.Minute)
-	if c.Renew(true, now) != c || len(commander.Commands(now)) != 1 {
+	c.Begin(true, now)
+	c.End()
+	if len(commander.Commands(now)) != 1 {
 		t.Error("no command after a new connection")
 	}
 	if got := summary(c.Devices(now.Add(time.Second))); !slices.Equal(got, []string{nodeOnline}) {

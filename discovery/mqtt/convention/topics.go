@@ -3,57 +3,35 @@ package convention
 import (
 	"slices"
 	"strings"
-	"time"
 
+	"akri.sh/akri/discovery/internal/jsonvalue"
 	"akri.sh/akri/discovery/mqtt/details"
 )
 
 // topics are devices that the author of a Configuration describes.
 type topics struct {
-	layout    *details.Layout
-	announces records[announcement]
-	states    records[string]
-	// stateFilter is the topic filter of states, by level; nil if there is none.
-	stateFilter []string
+	*details.FreeTopics
+	// announcements and states are the topic filters, by level. The latter is nil if there
+	// are no states.
+	announcements, states []string
 }
 
-// announcement is what matters of a message at a topic that announces a device.
-type announcement struct {
-	id    string
-	state string // topic of the device's state
-	// properties is sorted by name.
-	properties []property
-}
-
-type property struct{ name, value string }
-
-func newTopics(layout *details.Layout) *topics {
-	t := &topics{layout: layout, announces: newRecords[announcement](), states: newRecords[string]()}
-	if len(layout.Is) > 0 {
-		t.stateFilter = strings.Split(layout.Online.Filter(), "/")
+func newTopics(described *details.FreeTopics) topics {
+	t := topics{FreeTopics: described, announcements: strings.Split(described.Announce, "/")}
+	if described.Online != nil {
+		t.states = strings.Split(described.Online.Topic.Filter(), "/")
 	}
 	return t
 }
 
-// Filters implements [Convention].
-func (t *topics) Filters() []string {
-	filters := []string{strings.Join(t.layout.Announce, "/")}
-	if t.stateFilter != nil {
-		if filter := strings.Join(t.stateFilter, "/"); filter != filters[0] {
-			filters = append(filters, filter)
-		}
+func (t topics) filters() []string {
+	if t.states == nil || slices.Equal(t.states, t.announcements) {
+		return []string{t.Announce}
 	}
-	return filters
+	return []string{t.Announce, strings.Join(t.states, "/")}
 }
 
-// MaxPayload implements [Convention].
-func (t *topics) MaxPayload() int { return maxPayload }
-
-// Bytes implements [Convention].
-func (t *topics) Bytes() int { return t.announces.memory() + t.states.memory() }
-
-// Renew implements [Convention].
-func (t *topics) Renew(bool, time.Time) Convention { return newTopics(t.layout) }
+func (t topics) maxPayload() int { return maxPayload }
 
 // match returns the levels of a topic that + stands for.
 func match(filter []string, topic string) (levels []string, ok bool) {
@@ -72,94 +50,47 @@ func match(filter []string, topic string) (levels []string, ok bool) {
 	return levels, true
 }
 
-// Apply implements [Convention]. A message may be an announcement and a state at once.
-func (t *topics) Apply(message Message, _ time.Time) Effect {
-	var effect Effect
-	if levels, ok := match(t.layout.Announce, message.Topic); ok {
-		effect = t.applyAnnouncement(message, levels)
+// state implements [layout].
+func (t topics) state(message Message) (text string, ok bool) {
+	if _, ok = match(t.states, message.Topic); !ok || t.states == nil {
+		return "", false
 	}
-	if t.stateFilter == nil {
-		return effect
-	}
-	if _, ok := match(t.stateFilter, message.Topic); ok {
-		state := t.applyState(message)
-		effect.Devices = effect.Devices || state.Devices
-		if effect.Fault == "" {
-			effect.Fault = state.Fault
-		}
-	}
-	return effect
+	return clean(valuesOf(message, nil)(t.Online.Value)), true
 }
 
-func (t *topics) applyAnnouncement(message Message, levels []string) Effect {
-	if len(message.Payload) == 0 {
-		return Effect{Devices: t.announces.remove(message.Topic)}
-	}
-	value := func(e details.Expression) string {
-		path, ok := e.Path()
-		if !ok {
-			return e.Text(levels)
+// valuesOf returns a function that returns the value of an expression in a message.
+func valuesOf(message Message, levels []string) func(details.Expression) string {
+	document, _ := jsonvalue.Parse(message.Payload)
+	return func(expression details.Expression) string {
+		path, ok := expression.Path()
+		switch {
+		case !ok:
+			return expression.Text(levels)
+		case path == "":
+			return string(message.Payload)
 		}
-		return lookup(message.Payload, path)
+		return scalar(document.Get(path))
 	}
-	announced := announcement{id: strings.Clone(value(t.layout.ID))}
-	if !validID(announced.id) {
-		return Effect{Devices: t.announces.remove(message.Topic), Fault: FaultMalformed}
+}
+
+// parse implements [layout].
+func (t topics) parse(message Message) (devices []announcement, fault string, ok bool) {
+	levels, ok := match(t.announcements, message.Topic)
+	if !ok {
+		return nil, "", false
 	}
-	size := len(announced.id)
-	if t.stateFilter != nil {
-		announced.state = t.layout.Online.Text(levels)
-		size += len(announced.state)
+	value := valuesOf(message, levels)
+	found := announcement{device: Device{ID: strings.Clone(value(t.ID)), BaseTopic: message.Topic, More: map[string]string{}}}
+	if !validID(found.device.ID) {
+		return []announcement{}, FaultMalformed, true
 	}
-	for name, expression := range t.layout.Properties {
+	if t.states != nil {
+		found.availability = []availability{{topic: t.Online.Topic.Text(levels), online: t.Online.Is}}
+	}
+	for name, expression := range t.Properties {
 		if text := clean(value(expression)); text != "" {
-			announced.properties = append(announced.properties, property{name, text})
-			size += len(name) + len(text)
+			found.device.More[name] = text
 		}
 	}
-	slices.SortFunc(announced.properties, func(a, b property) int { return strings.Compare(a.name, b.name) })
-	former, found := t.announces.get(message.Topic)
-	switch {
-	case found && former.id == announced.id && slices.Equal(former.properties, announced.properties):
-		return Effect{}
-	case !t.announces.put(message.Topic, announced, size):
-		return Effect{Fault: FaultTooMany}
-	}
-	return Effect{Devices: true}
-}
-
-func (t *topics) applyState(message Message) Effect {
-	path, _ := t.layout.State.Path()
-	text := clean(lookup(message.Payload, path))
-	former, found := t.states.get(message.Topic)
-	switch {
-	case len(message.Payload) == 0:
-		return Effect{Devices: t.states.remove(message.Topic)}
-	case found && former == text:
-		return Effect{}
-	case !t.states.put(message.Topic, text, len(text)):
-		return Effect{Fault: FaultTooMany}
-	}
-	return Effect{Devices: true}
-}
-
-// Devices implements [Convention].
-func (t *topics) Devices(time.Time) []Device {
-	devices := newMerger(len(t.announces.byTopic))
-	for topic, record := range t.announces.byTopic {
-		device := Device{ID: record.value.id, BaseTopic: topic}
-		if t.stateFilter != nil {
-			if state, ok := t.states.get(record.value.state); !ok || !slices.Contains(t.layout.Is, state) {
-				device.Presence = Offline
-			}
-		}
-		for _, each := range record.value.properties {
-			if device.More == nil {
-				device.More = map[string]string{}
-			}
-			device.More[each.name] = each.value
-		}
-		devices.add(topic, device)
-	}
-	return devices.list()
+	return []announcement{found}, "", true
 }

@@ -117,8 +117,7 @@ func (d *Details) checkTopics() error {
 	case d.Convention != Topics && d.Topics != nil:
 		return details.Faultf("topics", "only the convention topics has it").Hintf("remove it, or write convention: topics")
 	case d.Topics != nil:
-		_, err := d.Topics.Compile()
-		return err
+		return d.Topics.check()
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package details
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -78,7 +77,15 @@ func TestMistakes(t *testing.T) {
 		},
 		"a bad path": {
 			broker + "convention: topics\ntopics: {announce: a/+, id: payload..x}",
-			`topics.id: "payload..x" is not a valid path`,
+			`topics.id: "payload..x" is not a path; write payload.x`,
+		},
+		"brackets": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: \"payload.device[0].serial\"}",
+			`topics.id: "payload.device[0].serial" is not a path; write payload.device.0.serial`,
+		},
+		"a query": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $1, online: {topic: b, is: [x], value: payload.a.#}}",
+			`topics.online.value: "payload.a.#" is not a path; write keys`,
 		},
 		"online without is": {
 			broker + "convention: topics\ntopics: {announce: a/+, id: $1, online: {topic: b/$1}}",
@@ -121,30 +128,32 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-func TestLayout(t *testing.T) {
+func TestExpressions(t *testing.T) {
 	free := FreeTopics{
 		Announce: "plant/+/+/info", ID: "$1/$2",
-		Online:     &Online{Topic: "state/x$2/y", Is: []string{"1"}, Value: "payload.state"},
-		Properties: map[string]string{"LINE": "line $1", "MODEL": "payload.model.0"},
+		Online:     &Online{Topic: "state/x$2/y", Is: []string{"1"}},
+		Properties: map[string]Expression{"LINE": "line $1", "MODEL": "payload.model.0"},
 	}
-	layout, err := free.Compile()
-	if err != nil {
+	if err := free.check(); err != nil {
 		t.Fatal(err)
 	}
 	levels := []string{"hall", "press"}
-	if got := layout.ID.Text(levels); got != "hall/press" {
+	if got := free.ID.Text(levels); got != "hall/press" {
 		t.Errorf("the id is %q", got)
 	}
-	if got := layout.Online.Text(levels); got != "state/xpress/y" {
+	if got := free.Online.Topic.Text(levels); got != "state/xpress/y" {
 		t.Errorf("the topic of the state is %q", got)
 	}
-	if got := layout.Online.Filter(); got != "state/+/y" {
+	if got := free.Online.Topic.Filter(); got != "state/+/y" {
 		t.Errorf("the filter of states is %q", got)
 	}
-	if got := layout.Properties["LINE"].Text(levels); got != "line hall" {
+	if path, ok := free.Online.Value.Path(); !ok || path != "" {
+		t.Errorf("the path of the state is %q, %v", path, ok)
+	}
+	if got := free.Properties["LINE"].Text(levels); got != "line hall" {
 		t.Errorf("LINE is %q", got)
 	}
-	if path, ok := layout.Properties["MODEL"].Path(); !ok || !reflect.DeepEqual(path, []string{"model", "0"}) {
+	if path, ok := free.Properties["MODEL"].Path(); !ok || path != "model.0" {
 		t.Errorf("the path of MODEL is %q, %v", path, ok)
 	}
 }
@@ -177,12 +186,10 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("the broker is %+v", details.Broker)
 		}
 		if details.Topics != nil {
-			layout, err := details.Topics.Compile()
-			if err != nil {
-				t.Fatal(err)
+			details.Topics.ID.Text(make([]string, 100))
+			if details.Topics.Online != nil {
+				details.Topics.Online.Topic.Filter()
 			}
-			layout.ID.Text(make([]string, 100))
-			layout.Online.Filter()
 		}
 	})
 }

@@ -1,20 +1,21 @@
 package details
 
 import (
+	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"akri.sh/akri/discovery/details"
+	"akri.sh/akri/internal/text"
 )
 
 const (
 	// maxTopicBytes is the maximum length of a topic in MQTT.
 	maxTopicBytes = 65535
-	// maxPathElements bounds a JSON path.
-	maxPathElements = 32
 	// maxProperties bounds topics.properties.
 	maxProperties = 100
 )
@@ -22,63 +23,46 @@ const (
 // FreeTopics describe devices that follow no convention.
 type FreeTopics struct {
 	// Announce is a topic with + for levels, whose texts are $1, $2 and so on.
-	Announce string `json:"announce"`
-	// ID is a text with $1, $2 and so on, or payload.PATH.
-	ID string `json:"id"`
+	Announce string     `json:"announce"`
+	ID       Expression `json:"id"`
 	// Online is where a device reports that it is online. Without it, a device is online
 	// as long as its announcement is retained.
 	Online *Online `json:"online"`
-	// Properties are further properties: texts with $1, $2 and so on, or payload.PATH.
-	Properties map[string]string `json:"properties"`
+	// Properties are further properties.
+	Properties map[string]Expression `json:"properties"`
 }
 
 // Online is a topic whose payload says whether a device is online.
 type Online struct {
 	// Topic is a topic with $1, $2 and so on.
-	Topic string `json:"topic"`
+	Topic Expression `json:"topic"`
 	// Is lists the payloads that mean online.
 	Is []string `json:"is"`
 	// Value is the compared part of the payload, such as payload.state; by default all.
-	Value string `json:"value"`
-}
-
-// Layout is what [FreeTopics] mean.
-type Layout struct {
-	// Announce is the topic of announcements, by level.
-	Announce []string
-	ID       Expression
-	// Online is the topic of a device's state, and State the part of its payload that is
-	// compared with Is. Is is empty if devices have no such topic.
-	Online Expression
-	State  Expression
-	Is     []string
-	// Properties are the further properties by name.
-	Properties map[string]Expression
+	Value Expression `json:"value"`
 }
 
 // reserved are the properties that every device has.
 var reserved = []string{"MQTT_BROKER_URL", "MQTT_BASE_TOPIC", "MQTT_DEVICE_ID"}
 
-// Compile returns what the topics mean.
-func (f *FreeTopics) Compile() (*Layout, error) {
+// check returns the mistake in the topics, and fills in defaults.
+func (f *FreeTopics) check() error {
 	levels, err := f.checkAnnounce()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	layout := &Layout{Announce: strings.Split(f.Announce, "/")}
 	if f.ID == "" {
-		return nil, details.Faultf("topics.id", "missing").Hintf("write what identifies a device, such as \"$1\" or payload.serial")
+		return details.Faultf("topics.id", "missing").Hintf("write what identifies a device, such as \"$1\" or payload.serial")
 	}
-	if layout.ID, err = parseExpression("topics.id", f.ID, levels); err != nil {
-		return nil, err
+	if err := f.ID.check("topics.id", levels); err != nil {
+		return err
 	}
 	if f.Online != nil {
-		if err := f.Online.compile(levels, layout); err != nil {
-			return nil, err
+		if err := f.Online.check(levels); err != nil {
+			return err
 		}
 	}
-	layout.Properties, err = f.compileProperties(levels)
-	return layout, err
+	return f.checkProperties(levels)
 }
 
 // checkAnnounce returns the number of levels that differ between devices.
@@ -105,55 +89,44 @@ func (f *FreeTopics) checkAnnounce() (levels int, err error) {
 	return levels, nil
 }
 
-func (f *FreeTopics) compileProperties(levels int) (map[string]Expression, error) {
+func (f *FreeTopics) checkProperties(levels int) error {
 	if len(f.Properties) > maxProperties {
-		return nil, details.Faultf("topics.properties", "%d are too many", len(f.Properties)).Hintf("use at most %d", maxProperties)
+		return details.Faultf("topics.properties", "%d are too many", len(f.Properties)).Hintf("use at most %d", maxProperties)
 	}
-	values := map[string]Expression{}
 	for _, name := range slices.Sorted(maps.Keys(f.Properties)) {
 		path := "topics.properties." + name
 		switch {
 		case !variableName.MatchString(name):
-			return nil, details.Faultf(path, "not a valid name of an environment variable").Hintf("use letters, digits and _")
+			return details.Faultf(path, "not a valid name of an environment variable").Hintf("use letters, digits and _")
 		case slices.Contains(reserved, name):
-			return nil, details.Faultf(path, "the handler sets this property").Hintf("use another name")
+			return details.Faultf(path, "the handler sets this property").Hintf("use another name")
 		}
-		value, err := parseExpression(path, f.Properties[name], levels)
-		if err != nil {
-			return nil, err
+		if err := f.Properties[name].check(path, levels); err != nil {
+			return err
 		}
-		values[name] = value
 	}
-	return values, nil
+	return nil
 }
 
-func (o *Online) compile(levels int, layout *Layout) error {
+func (o *Online) check(levels int) error {
 	if o.Topic == "" {
 		return details.Faultf("topics.online.topic", "missing").Hintf("write the topic of the state, such as plant/$1/status")
 	}
-	if cause := checkTopicName(o.Topic); cause != "" {
+	if cause := checkTopicName(string(o.Topic)); cause != "" {
 		return details.Faultf("topics.online.topic", "%s", cause).Hintf("write $1 for the text of the first + in announce")
 	}
 	if len(o.Is) == 0 {
 		return details.Faultf("topics.online.is", "missing").Hintf("list the payloads that mean online, such as [online]")
 	}
-	var err error
-	if layout.Online, err = parseTemplate("topics.online.topic", o.Topic, levels); err != nil {
+	if err := o.Topic.checkLevels("topics.online.topic", levels); err != nil {
 		return err
 	}
-	value := o.Value
-	if value == "" {
-		value = "payload"
-	}
-	if layout.State, err = parseExpression("topics.online.value", value, levels); err != nil {
-		return err
-	}
-	if _, ok := layout.State.Path(); !ok {
-		return details.Faultf("topics.online.value", "%q is not a part of the payload", o.Value).
+	o.Value = cmp.Or(o.Value, "payload")
+	if _, ok := o.Value.Path(); !ok {
+		return details.Faultf("topics.online.value", "%q is not a part of the payload", text.Truncate(string(o.Value), maxQuoted)).
 			Hintf("write payload.PATH, such as payload.state")
 	}
-	layout.Is = o.Is
-	return nil
+	return o.Value.check("topics.online.value", levels)
 }
 
 // checkTopicName returns the mistake in the name of a topic, or "".
@@ -171,84 +144,60 @@ func checkTopicName(name string) string {
 	return ""
 }
 
-// Expression is a text with levels of a topic, or a part of a JSON payload.
-type Expression struct {
-	// parts are texts, each followed by a level; the last has level 0, for none.
-	parts []topicPart
-	// path is where the value is in the payload; nil if the expression is a text.
-	path []string
-}
+// Expression is payload, payload.PATH for a value in the payload's JSON, or a text with $1, $2
+// and so on for the levels of a topic.
+type Expression string
 
-type topicPart struct {
-	text  string
-	level int
-}
+// levelReference matches what stands for the text of a level.
+var levelReference = regexp.MustCompile(`\$\d{0,3}`)
 
-// parseExpression parses payload, payload.PATH, or a text with $1, $2 and so on.
-func parseExpression(path, text string, levels int) (Expression, error) {
-	if text != "payload" && !strings.HasPrefix(text, "payload.") {
-		return parseTemplate(path, text, levels)
+func (e Expression) check(place string, levels int) error {
+	path, ok := e.Path()
+	switch {
+	case !ok:
+		return e.checkLevels(place, levels)
+	case e == "payload":
+		return nil
 	}
-	elements := strings.Split(text, ".")[1:]
-	if slices.Contains(elements, "") || len(elements) > maxPathElements {
-		return Expression{}, details.Faultf(path, "%q is not a valid path", text).
-			Hintf("separate keys and indexes by single periods, as in payload.device.0.model")
-	}
-	return Expression{path: append([]string{}, elements...)}, nil
+	return details.CheckPath(place, "payload.", path)
 }
 
-func parseTemplate(path, text string, levels int) (Expression, error) {
-	var parsed Expression
-	rest := text
-	for {
-		before, after, found := strings.Cut(rest, "$")
-		if !found {
-			parsed.parts = append(parsed.parts, topicPart{text: rest})
-			return parsed, nil
-		}
-		digits := 0
-		for digits < len(after) && digits < 3 && after[digits] >= '0' && after[digits] <= '9' {
-			digits++
-		}
-		level, err := strconv.Atoi(after[:digits])
-		if err != nil || level < 1 || level > levels {
-			return Expression{}, details.Faultf(path, "$%s is not a level of topics.announce", after[:digits]).
+func (e Expression) checkLevels(place string, levels int) error {
+	for _, reference := range levelReference.FindAllString(string(e), -1) {
+		if level, err := strconv.Atoi(reference[1:]); err != nil || level < 1 || level > levels {
+			return details.Faultf(place, "%s is not a level of topics.announce", reference).
 				Hintf("write $1 to $%d, for the texts of +", levels)
 		}
-		parsed.parts = append(parsed.parts, topicPart{text: before, level: level})
-		rest = after[digits:]
 	}
+	return nil
 }
 
-// Path returns where the value is in the payload. ok is false for a text, which does not
-// need the payload.
-func (e Expression) Path() (path []string, ok bool) { return e.path, e.path != nil }
+// Path returns where the value is in the payload; empty for all of it. ok is false for a text,
+// which does not need the payload.
+func (e Expression) Path() (path string, ok bool) {
+	if e == "payload" {
+		return "", true
+	}
+	return strings.CutPrefix(string(e), "payload.")
+}
 
 // Text returns the text with the levels filled in.
 func (e Expression) Text(levels []string) string {
-	var text strings.Builder
-	for _, part := range e.parts {
-		text.WriteString(part.text)
-		if part.level > 0 && part.level <= len(levels) {
-			text.WriteString(levels[part.level-1])
+	return levelReference.ReplaceAllStringFunc(string(e), func(reference string) string {
+		level, _ := strconv.Atoi(reference[1:])
+		if level < 1 || level > len(levels) {
+			return ""
 		}
-	}
-	return text.String()
+		return levels[level-1]
+	})
 }
 
 // Filter returns the text with + for each level, to subscribe to. A level that is only a
 // part of a topic's level makes the whole topic level a +.
 func (e Expression) Filter() string {
-	var marked strings.Builder
-	for _, part := range e.parts {
-		marked.WriteString(part.text)
-		if part.level > 0 {
-			marked.WriteByte('+')
-		}
-	}
-	levels := strings.Split(marked.String(), "/")
+	levels := strings.Split(string(e), "/")
 	for i, level := range levels {
-		if strings.Contains(level, "+") {
+		if levelReference.MatchString(level) {
 			levels[i] = "+"
 		}
 	}

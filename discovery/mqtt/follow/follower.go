@@ -20,9 +20,13 @@ const (
 	maxListBytes = 3 << 20
 	// maxBatch bounds the filters in one request.
 	maxBatch = 200
-	// maxFilters bounds the subscriptions of a connection between two lists.
-	maxFilters = 40_000
+	// maxFilters bounds the topics that a list subscribes to. Until the next list, a
+	// connection has twice as many at most.
+	maxFilters = 20_000
 )
+
+// refused is the code of a filter that the broker refuses.
+const refused = 0x80
 
 // Reasons of failures, in addition to those of package convention.
 const (
@@ -64,8 +68,8 @@ type Request struct {
 type Follower struct {
 	options Options
 	roster  *roster
-	// current is the convention's state.
-	current convention.Convention
+	// state is the convention's state.
+	state convention.Convention
 	// listing is a list that is being received; nil if there is none.
 	listing *listing
 	// relist is when the next list is due.
@@ -97,32 +101,13 @@ type Follower struct {
 // New returns a Follower without a connection.
 func New(options Options) *Follower {
 	return &Follower{
-		options: options, current: options.Convention, essential: options.Convention.Filters(),
+		options: options, state: options.Convention, essential: options.Convention.Filters(),
 		roster: newRoster(options.Admit, options.Grace), subscribed: map[string]bool{},
 	}
 }
 
 // Settled reports whether there has been a complete list on this connection.
 func (f *Follower) Settled() bool { return f.settled }
-
-// What a member of the roster, and the filter of a subscription, take of the memory. Most of
-// their texts are those of the convention.
-const (
-	memberBytes = 1024
-	filterBytes = 128
-)
-
-// Bytes returns the memory of all that is known about the broker, roughly.
-func (f *Follower) Bytes() int {
-	bytes := f.current.Bytes() + len(f.roster.members)*memberBytes + len(f.subscribed)*filterBytes
-	if l := f.listing; l != nil {
-		bytes += (len(l.asked) + len(l.waiting)) * filterBytes
-		if l.state != f.current {
-			bytes += l.state.Bytes()
-		}
-	}
-	return bytes
-}
 
 // Connected is called when a connection has been made.
 func (f *Follower) Connected(now time.Time) {
@@ -155,14 +140,9 @@ func (f *Follower) Message(message convention.Message, retained bool, now time.T
 		}
 		return
 	}
-	effect := f.current.Apply(message, now)
-	if l := f.listing; l != nil {
-		if retained {
-			l.heard = now
-		}
-		if l.state != f.current {
-			l.state.Apply(message, now)
-		}
+	effect := f.state.Apply(message, now)
+	if f.listing != nil && retained {
+		f.listing.heard = now
 	}
 	if effect.Fault != "" {
 		f.options.Failed(effect.Fault)
@@ -176,12 +156,13 @@ func (f *Follower) Message(message convention.Message, retained bool, now time.T
 	}
 }
 
-// Subscribed is called for each acknowledged subscription. It returns the filters that the
-// broker has refused and the convention cannot do without.
-func (f *Follower) Subscribed(filters []string, refused []bool, now time.Time) (needed []string) {
+// Subscribed is called for each acknowledged subscription, with the broker's code for each
+// filter. It returns the filters that the broker has refused and the convention cannot do
+// without.
+func (f *Follower) Subscribed(filters []string, codes []byte, now time.Time) (needed []string) {
 	for i, filter := range filters {
 		switch {
-		case !refused[i] || filter != "" && filter[0] == '$': // the broker's own topics may be missing
+		case codes[i] < refused || filter != "" && filter[0] == '$': // the broker's own topics may be missing
 		case filter == f.options.Marker:
 			f.doWithoutMarker()
 		case slices.Contains(f.essential, filter):
@@ -217,7 +198,7 @@ func (f *Follower) Advance(now time.Time) {
 // look takes over the devices that the convention knows.
 func (f *Follower) look(now time.Time) {
 	f.dirty, f.looked = false, now
-	f.roster.update(f.current.Devices(now), live, now)
+	f.roster.update(f.state.Devices(now), live, now)
 }
 
 // resubscribe subscribes to topics that devices have named since the last list.
@@ -227,21 +208,31 @@ func (f *Follower) resubscribe(now time.Time) {
 	}
 	f.refilter = false
 	var added []string
-	for _, filter := range f.current.Filters() {
+	for _, filter := range f.filters() {
 		if !f.subscribed[filter] {
 			added = append(added, filter)
 		}
 	}
-	if len(f.subscribed)+len(added) > maxFilters {
+	if len(f.subscribed)+len(added) > 2*maxFilters {
 		f.relist = now // which ends the subscriptions that are no longer needed
 		return
 	}
 	f.subscribe(added)
 }
 
+// filters returns the topics to subscribe to.
+func (f *Follower) filters() []string {
+	filters := f.state.Filters()
+	if len(filters) > maxFilters {
+		f.options.Failed(convention.FaultTooMany)
+		filters = filters[:maxFilters]
+	}
+	return filters
+}
+
 // command sends commands to devices, and looks at the devices when an answer is overdue.
 func (f *Follower) command(now time.Time) {
-	commander, ok := f.current.(convention.Commander)
+	commander, ok := f.state.(convention.Commander)
 	if !ok {
 		return
 	}
@@ -292,7 +283,7 @@ func (f *Follower) Next() time.Time {
 	} else {
 		next = deadline.Earliest(next, f.relist)
 	}
-	if commander, ok := f.current.(convention.Commander); ok {
+	if commander, ok := f.state.(convention.Commander); ok {
 		next = deadline.Earliest(next, commander.Due())
 	}
 	return next

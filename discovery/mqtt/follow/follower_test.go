@@ -297,6 +297,30 @@ func TestTooManyDevices(t *testing.T) {
 	}
 }
 
+// TestTooManyTopics has devices that name more topics than may be subscribed to.
+func TestTooManyTopics(t *testing.T) {
+	s := simulate(t, "convention: homeAssistant")
+	const topics = 16 // of an entity
+	s.lose = func(topic string) bool { return !strings.HasSuffix(topic, "/config") }
+	config := func(name string) string {
+		var items []string
+		for i := range topics {
+			items = append(items, fmt.Sprintf(`{"t":"%s/%d"}`, name, i))
+		}
+		return `{"dev":{"ids":"` + name + `"},"avty":[` + strings.Join(items, ",") + "]}"
+	}
+	s.connect()
+	s.advance(time.Second)
+	for i := range maxFilters/topics + 1 {
+		name := fmt.Sprint("d", i)
+		s.follower.Message(convention.Message{Topic: "homeassistant/a/" + name + "/config", Payload: []byte(config(name))}, false, s.now)
+	}
+	s.advance(pace)
+	if n := len(s.subscriptions); n > maxFilters+1 || n < maxFilters || s.failures[convention.FaultTooMany] == 0 {
+		t.Errorf("%d subscriptions, failures %v", n, s.failures)
+	}
+}
+
 func TestEndlessList(t *testing.T) {
 	s := simulate(t, "convention: homie")
 	s.device("a", "ready")

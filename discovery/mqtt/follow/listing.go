@@ -35,8 +35,6 @@ const (
 // one may name topics to subscribe to in the next.
 type listing struct {
 	began time.Time
-	// state is what the messages of this list say.
-	state convention.Convention
 	// asked has the filters that were subscribed for this list; waiting those that are not
 	// acknowledged.
 	asked, waiting map[string]bool
@@ -60,10 +58,10 @@ func (f *Follower) begin(connected bool, now time.Time) {
 	if connected {
 		f.roster.connect(now)
 	}
-	f.listing = &listing{began: now, state: f.current.Renew(connected, now), asked: map[string]bool{}, waiting: map[string]bool{}}
-	f.listing.limit = now.Add(maxListing)
+	f.state.Begin(connected, now)
+	f.listing = &listing{began: now, limit: now.Add(maxListing), asked: map[string]bool{}, waiting: map[string]bool{}}
 	if !f.complete {
-		f.current, f.listing.limit = f.listing.state, now.Add(maxFirstListing)
+		f.listing.limit = now.Add(maxFirstListing)
 	}
 	f.ask(now)
 }
@@ -72,7 +70,7 @@ func (f *Follower) begin(connected bool, now time.Time) {
 func (f *Follower) ask(now time.Time) bool {
 	l := f.listing
 	var filters []string
-	for _, filter := range l.state.Filters() {
+	for _, filter := range f.filters() {
 		if !l.asked[filter] {
 			filters = append(filters, filter)
 			l.asked[filter], l.waiting[filter] = true, true
@@ -175,13 +173,18 @@ func (f *Follower) doWithoutMarker() {
 func (f *Follower) finish(from source, now time.Time) {
 	l, first := f.listing, !f.settled
 	f.listing = nil
-	f.current, f.complete, f.settled, f.dirty, f.refilter = l.state, true, true, false, false
+	f.complete, f.settled, f.dirty, f.refilter = true, true, false, false
 	f.looked = now
-	f.roster.update(f.current.Devices(now), from, now)
+	f.state.End()
+	f.roster.update(f.state.Devices(now), from, now)
 	f.options.Scanned(l.began)
+	wanted := map[string]bool{f.options.Marker: true}
+	for _, filter := range f.filters() {
+		wanted[filter] = true
+	}
 	var surplus []string
 	for filter := range f.subscribed {
-		if !l.asked[filter] && filter != f.options.Marker {
+		if !wanted[filter] {
 			surplus = append(surplus, filter)
 			delete(f.subscribed, filter)
 		}

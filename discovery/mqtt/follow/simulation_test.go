@@ -45,10 +45,7 @@ func simulate(t testing.TB, text string) *simulation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := convention.New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := convention.New(d)
 	s := &simulation{
 		t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), retained: map[string]string{}, failures: map[string]int{},
 		lose: func(string) bool { return false }, refuse: func(string) bool { return false },
@@ -105,17 +102,18 @@ func (s *simulation) answer(request Request) {
 	if request.Subscribe == nil {
 		return
 	}
-	refused := make([]bool, len(request.Subscribe))
+	codes := make([]byte, len(request.Subscribe))
 	for i, filter := range request.Subscribe {
-		refused[i] = s.refuse(filter)
-		if !refused[i] {
+		if s.refuse(filter) {
+			codes[i] = refused
+		} else {
 			s.subscriptions[filter] = true
 		}
 	}
-	s.needed = append(s.needed, s.follower.Subscribed(request.Subscribe, refused, s.now)...)
+	s.needed = append(s.needed, s.follower.Subscribed(request.Subscribe, codes, s.now)...)
 	for i, filter := range request.Subscribe {
 		for _, topic := range slices.Sorted(maps.Keys(s.retained)) {
-			if !refused[i] && matches(filter, topic) && !s.lose(topic) {
+			if codes[i] != refused && matches(filter, topic) && !s.lose(topic) {
 				s.follower.Message(convention.Message{Topic: topic, Payload: []byte(s.retained[topic])}, true, s.now)
 			}
 		}

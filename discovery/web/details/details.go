@@ -1,7 +1,9 @@
 package details
 
 import (
+	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,12 +16,14 @@ import (
 // Bounds on what a Configuration may request.
 const (
 	// maxURLs is the number of devices that the agent accepts of one Configuration.
-	maxURLs        = 1000
-	maxURLBytes    = 2048
-	maxProperties  = 100
-	maxSeconds     = 24 * 60 * 60
-	maxMisses      = 1000
-	minimumSeconds = 1
+	maxURLs       = 1000
+	maxURLBytes   = 2048
+	maxProperties = 100
+	maxSeconds    = 24 * 60 * 60
+	// maxTimeoutSeconds bounds how long a device that hangs keeps requests of others waiting.
+	maxTimeoutSeconds = 60
+	maxMisses         = 1000
+	minimumSeconds    = 1
 )
 
 // Details is what a Configuration requests.
@@ -165,7 +169,7 @@ func (d *Details) checkProperties() error {
 		}
 		paths := map[string]string{}
 		for name, path := range properties {
-			if !validName(name) {
+			if !variableName.MatchString(name) {
 				return details.Faultf(place+"."+text.Truncate(name, 60), "not a name for an environment variable").
 					Hintf("use letters, digits and underscores, and no digit first")
 			}
@@ -194,7 +198,7 @@ func (d *Details) checkNumbers() error {
 		value, minimum, maximum int
 	}{
 		{"intervalSeconds", d.IntervalSeconds, minimumSeconds, maxSeconds},
-		{"timeoutSeconds", d.TimeoutSeconds, minimumSeconds, maxSeconds},
+		{"timeoutSeconds", d.TimeoutSeconds, minimumSeconds, maxTimeoutSeconds},
 		{"misses", d.Misses, 1, maxMisses},
 	} {
 		if field.value < field.minimum || field.value > field.maximum {
@@ -221,3 +225,19 @@ func checkURL(path, address string) error {
 	}
 	return nil
 }
+
+// checkPaths returns the mistake in the first of some paths, by place. A path may be empty.
+func checkPaths(paths map[string]string) error {
+	for _, place := range slices.Sorted(maps.Keys(paths)) {
+		if paths[place] == "" {
+			continue
+		}
+		if err := details.CheckPath(place, "", paths[place]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// variableName matches names of environment variables.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
