@@ -93,7 +93,7 @@ func Serve(ctx context.Context, name string, handler Handler, options Options) e
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &service{handler: Bound(handler), log: options.Logger.With("handler", name)}
+	s := &service{handler: handler, log: options.Logger.With("handler", name)}
 	server := grpc.NewServer(options.server()...)
 	protocol.RegisterDiscoveryHandlerServer(server, s)
 	var background sync.WaitGroup

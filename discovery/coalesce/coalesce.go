@@ -19,12 +19,8 @@ import (
 // Wrap returns a handler that calls another one once for all requests with equal details
 // and properties that are open at the same time.
 func Wrap(handler discovery.Handler) discovery.Handler {
-	return &coalescer{handler: discovery.Bound(handler), running: map[string]*run{}}
+	return &coalescer{handler: handler, running: map[string]*run{}}
 }
-
-// Bounded marks a handler that calls a bound one: calls that share a discovery share its
-// memory, too.
-func (*coalescer) Bounded() {}
 
 type coalescer struct {
 	handler discovery.Handler

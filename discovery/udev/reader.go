@@ -18,12 +18,7 @@ const (
 	maxStuckReads = 32
 	// maxResultAge is how old the result of a late read may be when it is used. It is
 	// longer than the pause before the next attempt.
-	maxResultAge = maxRetryDelay + 2*time.Second
-	// errorPatience is how long an error of a driver leaves open whether the file has
-	// content. A file that cannot be read for longer counts as missing.
-	errorPatience = 30 * time.Second
-	// maxFaultyFiles bounds the files whose errors are remembered.
-	maxFaultyFiles = 1000
+	maxResultAge = 5 * time.Second
 )
 
 var (
@@ -44,8 +39,6 @@ type reader struct {
 	late map[fileID]*lateRead
 	// stuck is how many of those have not returned, including forgotten ones.
 	stuck int
-	// faulty is when the driver first failed to answer for a file.
-	faulty map[fileID]time.Time
 }
 
 // fileID identifies a file. A device that is plugged in again has other files, even if
@@ -69,9 +62,7 @@ type lateRead struct {
 }
 
 func newReader(read func(file string, limit int64) (string, error)) *reader {
-	return &reader{
-		read: read, timeout: readTimeout, now: time.Now, late: map[fileID]*lateRead{}, faulty: map[fileID]time.Time{},
-	}
+	return &reader{read: read, timeout: readTimeout, now: time.Now, late: map[fileID]*lateRead{}}
 }
 
 // content returns the beginning of a file. If the kernel does not answer in time, the
@@ -95,7 +86,7 @@ func (r *reader) content(file string, id fileID, limit int64) (string, error) {
 		r.late[id] = own
 		return "", errTimeout
 	}
-	return own.text, r.judge(id, own.err, own.ended)
+	return own.text, own.err
 }
 
 // begin starts a read, or returns a late one that has returned. It never starts a second
@@ -132,29 +123,6 @@ func (r *reader) begin(file string, id fileID, limit int64) (*lateRead, error) {
 	return own, nil
 }
 
-// judge returns the error of a read, or that the file has no content if its driver has
-// failed for long.
-func (r *reader) judge(id fileID, err error, now time.Time) error {
-	if err == nil || isAbsent(err) || isExhausted(err) {
-		delete(r.faulty, id)
-		return err
-	}
-	since, known := r.faulty[id]
-	switch {
-	case !known && len(r.faulty) >= maxFaultyFiles:
-		clear(r.faulty) // most are of devices that are gone
-		fallthrough
-	case !known:
-		r.faulty[id] = now
-	case now.Sub(since) > errorPatience:
-		return errNoContent
-	}
-	return err
-}
-
-// errNoContent is the error of a file whose driver has failed for long.
-var errNoContent error = syscall.ENODATA
-
 // isAbsent reports whether an error means that something does not exist or has no value.
 // After any other error, nothing is known about it.
 func isAbsent(err error) bool {
@@ -172,16 +140,16 @@ func isAbsent(err error) bool {
 	return false
 }
 
-// isExhausted reports whether an error is about the resources of the handler or of the
-// node, and not about the file.
-func isExhausted(err error) bool {
+// isOfDriver reports whether an error that is not about absence is the answer of a driver.
+// Others are about time, or about the resources of the handler or of the node.
+func isOfDriver(err error) bool {
 	var number syscall.Errno
 	if !errors.As(err, &number) {
 		return false
 	}
 	switch number {
 	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN:
-		return true
+		return false
 	}
-	return false
+	return true
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -148,44 +147,6 @@ func TestLateAnswers(t *testing.T) {
 	want("an answer that is too old", one, "4")
 	if len(r.late) != 0 {
 		t.Errorf("%d answers are kept", len(r.late))
-	}
-}
-
-// TestDriverErrors lets a driver fail for long. Then the attribute counts as missing.
-func TestDriverErrors(t *testing.T) {
-	now, result := time.Now(), error(syscall.EIO)
-	r := newReader(func(string, int64) (string, error) { return "text", result })
-	r.now = func() time.Time { return now }
-	id := fileID{1, 1}
-	want := func(what string, absent bool) {
-		t.Helper()
-		if _, err := r.content("file", id, 1); err == nil || isAbsent(err) != absent {
-			t.Errorf("%s: %v, want absent: %t", what, err, absent)
-		}
-	}
-	want("at first", false)
-	now = now.Add(errorPatience)
-	want("later", false)
-	now = now.Add(1)
-	want("after a long time", true)
-	result = nil
-	if text, err := r.content("file", id, 1); text != "text" || err != nil {
-		t.Errorf("afterwards: %q, %v", text, err)
-	}
-	result = syscall.EIO
-	want("again", false)
-	result = syscall.EMFILE // says nothing about the device
-	for range 3 {
-		want("without file descriptors", false)
-		now = now.Add(errorPatience + 1)
-	}
-	result = syscall.EIO
-	for i := range 3 * maxFaultyFiles {
-		id.inode = uint64(i)
-		want("of many files", false)
-	}
-	if len(r.faulty) > maxFaultyFiles {
-		t.Errorf("%d errors are remembered", len(r.faulty))
 	}
 }
 

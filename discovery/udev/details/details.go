@@ -16,9 +16,9 @@ const (
 	maxRuleBytes  = 4096
 	maxConditions = 50
 	maxProperties = 100
-	// maxInstructions bounds the regular expressions of all rules, in instructions of the
-	// compiled ones, of about 50 bytes each.
-	maxInstructions = 4096
+	// maxInstructions bounds the globs and regular expressions of all rules, in instructions
+	// of the compiled ones, of about 50 bytes each.
+	maxInstructions = 16384
 )
 
 // Details are the discoveryDetails of udev.

@@ -124,14 +124,9 @@ func (r Rule) Matches(device Device) Verdict {
 	return verdict
 }
 
-// AdmitsSubsystem reports whether the rule can match devices of a subsystem.
-func (r Rule) AdmitsSubsystem(name string) bool {
-	return !slices.ContainsFunc(r, func(c Condition) bool { return c.Field == Subsystem && c.Pattern.Matches(name) == c.Not })
-}
-
-// AdmitsKernel reports whether the rule can match devices with a name.
-func (r Rule) AdmitsKernel(name string) bool {
-	return !slices.ContainsFunc(r, func(c Condition) bool { return c.Field == Kernel && c.Pattern.Matches(name) == c.Not })
+// Admits reports whether the rule can match devices with this value of a field.
+func (r Rule) Admits(field Field, value string) bool {
+	return !slices.ContainsFunc(r, func(c Condition) bool { return c.Field == field && c.Pattern.Matches(value) == c.Not })
 }
 
 // reads reports whether the condition needs files of the device or of its ancestors.
