@@ -44,6 +44,12 @@ func TestGlob(t *testing.T) {
 		{"[![:space:]]", "a", " "},
 		{"[[:xdigit:]_]*", "f,_,0", "g"},
 		{"[[:nothing:]]", "", "a,:"},
+		{"[[:nothing:]a]", "a", "n,:"},
+		{"[[:digit:]", "[d,[:", "1,[,d"}, // a bracket, and a set
+		{"[][:digit:]", "[]d", "],1"},
+		{"[z-ab]", "b", "a,z,-"},
+		{"[^^]", "a", "^"},
+		{"[a\\-c]", "a,-,c", "b"},
 		{"é?", "éa,éé", "é"},
 		{"[à-ü]", "é", "e"},
 	} {
@@ -63,11 +69,15 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// TestGlobIsFast has a pattern for which trying all ways to match takes centuries.
+// TestGlobIsFast has a pattern for which trying all ways to match takes centuries, and some
+// with many brackets that are never closed.
 func TestGlobIsFast(t *testing.T) {
 	began := time.Now()
 	if globMatch(t, strings.Repeat("a*", 200)+"b", strings.Repeat("a", 4096)) {
 		t.Error("matches")
+	}
+	for _, glob := range []string{"[", "[:", "[[:a:]", `[\]`} {
+		globMatch(t, strings.Repeat(glob, 2000), "a")
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("took %v", took)

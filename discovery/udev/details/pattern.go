@@ -92,62 +92,85 @@ func (p Pattern) Matches(value string) bool {
 // matchesEmpty reports whether one of the alternatives is the empty text.
 func (p Pattern) matchesEmpty() bool { return slices.Contains(p.texts, "") }
 
-// set is a bracket expression at the start of a glob, and the rest. Its first character may
-// be a bracket, and classes such as [:digit:] have brackets of their own.
-var set = regexp.MustCompile(`(?s)^\[([!^]?)(\]?(?:\[:\w*:\]|\\.|[^\]\\])+|\])\](.*)$`)
-
-// quoted is a backslash with what it quotes.
-var quoted = regexp.MustCompile(`(?s)\\.`)
+// class is one of fnmatch(3) at the start of a text.
+var class = regexp.MustCompile(`^\[:(?:alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit):\]`)
 
 // globExpression returns the regular expression for a glob as in fnmatch(3), without
 // flags: * and ? also match slashes, [a-z] and [!a-z] match one character, [[:digit:]] is
 // a class of ASCII characters, and a backslash quotes the next character. A bracket that
-// is never closed stands for itself, and so do those after it.
+// is never closed stands for itself.
 func globExpression(glob string) string {
 	var expression strings.Builder
-	for closed := true; glob != ""; {
-		var parts []string
-		if closed && glob[0] == '[' {
-			parts = set.FindStringSubmatch(glob)
-			closed = parts != nil
-		}
-		switch {
-		case parts != nil:
-			expression.WriteString(setExpression(parts[1] != "", parts[2]))
-			glob = parts[3]
-		case glob[0] == '*':
-			expression.WriteString(".*")
-			glob = glob[1:]
-		case glob[0] == '?':
-			expression.WriteString(".")
-			glob = glob[1:]
-		default:
-			if glob[0] == '\\' && len(glob) > 1 {
-				glob = glob[1:]
+	open := false // a bracket was never closed; those after it are not, unless they look like a class
+	for glob != "" {
+		character, rest := cutCharacter(glob)
+		text := regexp.QuoteMeta(string(character))
+		switch glob[0] {
+		case '*':
+			text = ".*"
+		case '?':
+			text = "."
+		case '[':
+			if _, isClass := cutClass(glob); open && !isClass {
+				break
 			}
-			_, width := utf8.DecodeRuneInString(glob)
-			expression.WriteString(regexp.QuoteMeta(glob[:width]))
-			glob = glob[width:]
+			if set, after, closed := cutSet(rest); closed {
+				text, rest = set, after
+			} else {
+				open = true
+			}
 		}
+		expression.WriteString(text)
+		glob = rest
 	}
 	return expression.String()
 }
 
-// setExpression returns the regular expression for a set of characters. One with an
-// unknown class or with a range in the wrong order has no characters.
-func setExpression(negated bool, characters string) string {
-	if characters[0] == ']' {
-		characters = `\` + characters
+// cutSet returns the regular expression for a set of characters, which a bracket ends.
+func cutSet(text string) (set, rest string, closed bool) {
+	var expression strings.Builder
+	expression.WriteString("[")
+	if strings.HasPrefix(text, "!") || strings.HasPrefix(text, "^") {
+		expression.WriteString("^")
+		text = text[1:]
 	}
-	characters = quoted.ReplaceAllStringFunc(characters, func(pair string) string {
-		character, _ := utf8.DecodeRuneInString(pair[1:])
-		return fmt.Sprintf(`\x{%X}`, character)
-	})
-	if _, err := syntax.Parse("["+characters+"]", syntax.Perl); err != nil {
-		characters = `\x{D800}` // which no text has
+	expression.WriteString(`\x{D800}`) // no text has it, but a regular expression cannot have an empty set
+	for first := true; text != ""; first = false {
+		if text[0] == ']' && !first {
+			return expression.String() + "]", text[1:], true
+		}
+		if after, ok := cutClass(text); ok {
+			expression.WriteString(class.FindString(text)) // nothing is in an unknown class
+			text = after
+			continue
+		}
+		low, after := cutCharacter(text)
+		high := low
+		if strings.HasPrefix(after, "-") && len(after) > 1 && after[1] != ']' {
+			high, after = cutCharacter(after[1:])
+		}
+		if low <= high {
+			fmt.Fprintf(&expression, `\x{%X}-\x{%X}`, low, high)
+		}
+		text = after
 	}
-	if negated {
-		return "[^" + characters + "]"
+	return "", "", false
+}
+
+// cutClass returns what follows a class such as [:digit:].
+func cutClass(text string) (rest string, ok bool) {
+	if !strings.HasPrefix(text, "[:") {
+		return text, false
 	}
-	return "[" + characters + "]"
+	_, rest, ok = strings.Cut(text[2:], ":]")
+	return rest, ok
+}
+
+// cutCharacter returns the first character of a glob, which a backslash may quote.
+func cutCharacter(text string) (character rune, rest string) {
+	if text[0] == '\\' && len(text) > 1 {
+		text = text[1:]
+	}
+	character, width := utf8.DecodeRuneInString(text)
+	return character, text[width:]
 }
