@@ -3,11 +3,11 @@ package udev
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 )
 
-var pciPattern = regexp.MustCompile(`^[0-9a-fA-F]+:[0-9a-fA-F]+:[0-9a-fA-F]+\.[0-9a-fA-F]+$`)
+// pciPattern finds the last PCI device in a path.
+var pciPattern = regexp.MustCompile(`.*/([0-9a-fA-F]+:[0-9a-fA-F]+:[0-9a-fA-F]+\.[0-9a-fA-F]+)(?:/|$)`)
 
 // usbAddress returns BUS:DEVICE for a file such as /dev/bus/usb/001/010: "1:10".
 func usbAddress(node string) (address string, ok bool) {
@@ -19,16 +19,11 @@ func usbAddress(node string) (address string, ok bool) {
 // pciAddress returns the address of the PCI device that a path leads through last. A
 // device on a USB bus is not a PCI device.
 func pciAddress(devPath string) (address string, ok bool) {
-	elements := strings.Split(devPath, "/")
-	if slices.ContainsFunc(elements, func(element string) bool { return strings.HasPrefix(element, "usb") }) {
+	parts := pciPattern.FindStringSubmatch(devPath)
+	if parts == nil || strings.Contains(devPath, "/usb") {
 		return "", false
 	}
-	for _, element := range slices.Backward(elements) {
-		if pciPattern.MatchString(element) {
-			return element, true
-		}
-	}
-	return "", false
+	return parts[1], true
 }
 
 // resourceSuffix turns the name of an extended resource into the end of the name of a

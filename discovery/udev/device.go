@@ -132,8 +132,7 @@ func (d *sysDevice) Env(name string) (value string, found bool) {
 	case "CURRENT_TAGS":
 		return joined(":", data.currentTags)
 	case "DEVLINKS":
-		links := d.links()
-		return strings.Join(links, " "), len(links) > 0
+		return strings.Join(data.links, " "), len(data.links) > 0
 	case "USEC_INITIALIZED":
 		return data.initialized, data.initialized != ""
 	}
@@ -197,15 +196,6 @@ func (d *sysDevice) node() string {
 		return ""
 	}
 	return "/dev/" + name
-}
-
-// links returns the paths of udev's links to the device file.
-func (d *sysDevice) links() []string {
-	links := make([]string, 0, len(d.data().links))
-	for _, link := range d.data().links {
-		links = append(links, "/dev/"+link)
-	}
-	return links
 }
 
 // data returns the device's entry in udev's database, which may be empty.

@@ -86,29 +86,20 @@ type pass struct {
 	incomplete error
 }
 
-// look looks at some devices, and at those below them, again; without any, at those that
-// are undecided. After an error, there may be more, but the known ones are up to date.
+// look looks at some devices, and at those below them, again. After an error, there may
+// be more, but the known ones are up to date.
 func (f *finder) look(ctx context.Context, now time.Time, first bool, changed []string) error {
 	p := &pass{
 		finder: f, snapshot: f.tree.snapshot(), now: now, changed: changed, before: f.matches,
 		first: first, udevd: f.needsDatabase && f.tree.udevd(),
-	}
-	if len(changed) == 0 {
-		p.changed = slices.Collect(maps.Keys(f.undecided))
 	}
 	f.matches = maps.Clone(p.before)
 	maps.DeleteFunc(f.matches, func(devPath string, _ *match) bool { return p.hasChanged(devPath) })
 	for devPath := range p.before { // first, so that others do not take their places
 		p.consider(devPath)
 	}
-	if len(changed) == 0 {
-		for _, devPath := range p.changed {
-			p.consider(devPath)
-		}
-	} else {
-		p.subsystems(ctx, "class", "")
-		p.subsystems(ctx, "bus", "devices")
-	}
+	p.subsystems(ctx, "class", "")
+	p.subsystems(ctx, "bus", "devices")
 	if ctx.Err() != nil {
 		f.matches = p.before
 		return ctx.Err()
@@ -238,7 +229,7 @@ func (p *pass) describe(device *sysDevice) *match {
 	publishedAs := device.withNode()
 	m := &match{path: device.path, device: publishedAs.path, node: publishedAs.node(), properties: map[string]string{}}
 	if p.details.Symlinks && m.node != "" {
-		m.links = publishedAs.links()
+		m.links = publishedAs.data().links
 	}
 	left := maxMatchBytes
 	value := func(r details.Reference) (string, bool) {

@@ -1,8 +1,10 @@
 package udev
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -85,15 +87,8 @@ var _ discovery.Handler = (*Handler)(nil)
 
 // New returns a Handler.
 func New(options Options) *Handler {
-	if options.Sys == "" {
-		options.Sys = DefaultSys
-	}
-	if options.Run == "" {
-		options.Run = DefaultRun
-	}
-	if options.ScanInterval == 0 {
-		options.ScanInterval = scanInterval
-	}
+	options.Sys, options.Run = cmp.Or(options.Sys, DefaultSys), cmp.Or(options.Run, DefaultRun)
+	options.ScanInterval = cmp.Or(options.ScanInterval, scanInterval)
 	return &Handler{
 		options: options, tree: newTree(options.Sys, options.Run, options.Metrics.Failed), openEvents: openUevents,
 		firstListTimeout: firstListTimeout,
@@ -163,6 +158,7 @@ func (s *search) run(ctx context.Context) error {
 				changed = append(changed, <-s.events)
 			}
 		case now := <-tick.C:
+			changed = slices.Collect(maps.Keys(s.finder.undecided))
 			if !s.rescan.After(now) || s.finder.needsDatabase && !s.check.After(now) && s.hasNewEntries(now) {
 				changed = []string{allDevices}
 			}
@@ -187,10 +183,10 @@ func (s *search) hasNewEntries(now time.Time) bool {
 	return true
 }
 
-// look looks at some devices, or at the undecided ones, and plans when it looks at all:
-// soon if devices may be missing.
+// look looks at some devices, and plans when it looks at all: soon if devices may be
+// missing.
 func (s *search) look(ctx context.Context, first bool, changed []string) error {
-	if len(changed) == 0 && len(s.finder.undecided) == 0 {
+	if len(changed) == 0 {
 		return nil
 	}
 	began := time.Now()

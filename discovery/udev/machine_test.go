@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -162,7 +164,12 @@ func (f *finder) scan(ctx context.Context, now time.Time, first bool) error {
 	return f.look(ctx, now, first, []string{allDevices})
 }
 
-// refresh looks at some devices, or without any at those that are undecided.
+// again looks at the devices that are undecided.
+func (f *finder) again(ctx context.Context, now time.Time) error {
+	return f.look(ctx, now, false, slices.Collect(maps.Keys(f.undecided)))
+}
+
+// refresh looks at some devices.
 func (f *finder) refresh(ctx context.Context, now time.Time, devPaths []string) (complete bool) {
 	return f.look(ctx, now, false, devPaths) == nil
 }

@@ -2,7 +2,9 @@ package udev
 
 import (
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -36,24 +38,16 @@ type reader struct {
 
 	mu sync.Mutex // protects what follows
 	// late are the reads that have exceeded the timeout, by file.
-	late map[fileID]*lateRead
+	late map[string]*lateRead
 	// stuck is how many of those have not returned, including forgotten ones.
 	stuck int
 }
 
-// fileID identifies a file. A device that is plugged in again has other files, even if
-// their paths are the same.
-type fileID struct{ device, inode uint64 }
-
-func idOf(info os.FileInfo) fileID {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return fileID{stat.Dev, stat.Ino}
-	}
-	return fileID{}
-}
-
 // lateRead is a read that has been started. The reader's mu protects it.
 type lateRead struct {
+	// info identifies the file. A device that is plugged in again has other files, even
+	// if their paths are the same.
+	info    os.FileInfo
 	done    chan struct{}
 	text    string
 	err     error
@@ -62,28 +56,26 @@ type lateRead struct {
 }
 
 func newReader(read func(file string, limit int64) (string, error)) *reader {
-	return &reader{read: read, timeout: readTimeout, now: time.Now, late: map[fileID]*lateRead{}}
+	return &reader{read: read, timeout: readTimeout, now: time.Now, late: map[string]*lateRead{}}
 }
 
 // content returns the beginning of a file. If the kernel does not answer in time, the
 // answer is kept for the next call.
-func (r *reader) content(file string, id fileID, limit int64) (string, error) {
-	own, err := r.begin(file, id, limit)
+func (r *reader) content(file string, info os.FileInfo, limit int64) (string, error) {
+	own, err := r.begin(file, info, limit)
 	if err != nil {
 		return "", err
 	}
-	deadline := time.NewTimer(r.timeout)
-	defer deadline.Stop()
 	select {
 	case <-own.done:
-	case <-deadline.C:
+	case <-time.After(r.timeout):
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if own.ended.IsZero() {
 		own.isStuck = true
 		r.stuck++
-		r.late[id] = own
+		r.late[file] = own
 		return "", errTimeout
 	}
 	return own.text, own.err
@@ -91,25 +83,22 @@ func (r *reader) content(file string, id fileID, limit int64) (string, error) {
 
 // begin starts a read, or returns a late one that has returned. It never starts a second
 // one for a file that is stuck.
-func (r *reader) begin(file string, id fileID, limit int64) (*lateRead, error) {
+func (r *reader) begin(file string, info os.FileInfo, limit int64) (*lateRead, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for each, read := range r.late {
-		if !read.ended.IsZero() && r.now().Sub(read.ended) > maxResultAge {
-			delete(r.late, each)
-		}
-	}
-	if former := r.late[id]; former != nil {
-		if former.ended.IsZero() {
-			return nil, errTimeout
-		}
-		delete(r.late, id)
+	maps.DeleteFunc(r.late, func(_ string, each *lateRead) bool {
+		return !each.ended.IsZero() && r.now().Sub(each.ended) > maxResultAge
+	})
+	switch former := r.late[file]; {
+	case former != nil && os.SameFile(former.info, info) && former.ended.IsZero():
+		return nil, errTimeout
+	case former != nil && os.SameFile(former.info, info):
+		delete(r.late, file)
 		return former, nil
-	}
-	if r.stuck >= maxStuckReads {
+	case r.stuck >= maxStuckReads:
 		return nil, errStuck
 	}
-	own := &lateRead{done: make(chan struct{})}
+	own := &lateRead{info: info, done: make(chan struct{})}
 	go func() {
 		text, err := r.read(file, limit)
 		r.mu.Lock()
@@ -123,33 +112,28 @@ func (r *reader) begin(file string, id fileID, limit int64) (*lateRead, error) {
 	return own, nil
 }
 
+// absences are the errors that mean that something does not exist or has no value.
+var absences = []syscall.Errno{
+	syscall.ENOENT, syscall.ENOTDIR, syscall.ENODEV, syscall.ENXIO, // gone
+	syscall.ENODATA, syscall.EINVAL, syscall.EOPNOTSUPP, syscall.ENOSYS, // drivers, for what a device lacks
+	syscall.EACCES, syscall.EPERM, // the handler will never be permitted to
+	syscall.ELOOP, syscall.ENAMETOOLONG,
+}
+
+// exhaustions are errors about the resources of the handler or of the node.
+var exhaustions = []syscall.Errno{
+	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN,
+}
+
 // isAbsent reports whether an error means that something does not exist or has no value.
 // After any other error, nothing is known about it.
 func isAbsent(err error) bool {
-	var number syscall.Errno
-	if !errors.As(err, &number) {
-		return false
-	}
-	switch number {
-	case syscall.ENOENT, syscall.ENOTDIR, syscall.ENODEV, syscall.ENXIO, // gone
-		syscall.ENODATA, syscall.EINVAL, syscall.EOPNOTSUPP, syscall.ENOSYS, // drivers, for what a device lacks
-		syscall.EACCES, syscall.EPERM, // the handler will never be permitted to
-		syscall.ELOOP, syscall.ENAMETOOLONG:
-		return true
-	}
-	return false
+	number, ok := errors.AsType[syscall.Errno](err)
+	return ok && slices.Contains(absences, number)
 }
 
 // isOfDriver reports whether an error that is not about absence is the answer of a driver.
-// Others are about time, or about the resources of the handler or of the node.
 func isOfDriver(err error) bool {
-	var number syscall.Errno
-	if !errors.As(err, &number) {
-		return false
-	}
-	switch number {
-	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN:
-		return false
-	}
-	return true
+	number, ok := errors.AsType[syscall.Errno](err)
+	return ok && !slices.Contains(exhaustions, number)
 }

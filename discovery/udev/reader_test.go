@@ -96,6 +96,16 @@ func TestStuckReads(t *testing.T) {
 	eventually(t, "a late answer is used", func() bool { value, err := stuckAttribute(0); return value == "late" && err == nil })
 }
 
+// infoOf returns what identifies a new file.
+func infoOf(t *testing.T) os.FileInfo {
+	t.Helper()
+	info, err := os.Stat(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
 // TestLateAnswers checks which answers of drivers are used later.
 func TestLateAnswers(t *testing.T) {
 	now := time.Now()
@@ -114,10 +124,10 @@ func TestLateAnswers(t *testing.T) {
 		defer mu.Unlock()
 		return now
 	}
-	late := func(id fileID) {
+	late := func(info os.FileInfo) {
 		t.Helper()
 		r.timeout = time.Millisecond
-		if _, err := r.content("file", id, 1); !errors.Is(err, errTimeout) {
+		if _, err := r.content("file", info, 1); !errors.Is(err, errTimeout) {
 			t.Fatalf("got %v, want %v", err, errTimeout)
 		}
 		r.timeout = time.Minute
@@ -128,13 +138,13 @@ func TestLateAnswers(t *testing.T) {
 			return r.stuck == 0
 		})
 	}
-	want := func(what string, id fileID, want string) {
+	want := func(what string, info os.FileInfo, want string) {
 		t.Helper()
-		if got, err := r.content("file", id, 1); got != want || err != nil {
+		if got, err := r.content("file", info, 1); got != want || err != nil {
 			t.Errorf("%s: %q, %v; want %q", what, got, err, want)
 		}
 	}
-	one, other := fileID{1, 1}, fileID{1, 2}
+	one, other := infoOf(t), infoOf(t)
 	late(one)
 	want("the late answer", one, "1")
 	late(one)
@@ -158,8 +168,8 @@ func TestPipe(t *testing.T) {
 	}
 	r := newReader(readUpTo)
 	r.timeout = time.Millisecond
-	id := fileID{1, 1}
-	if _, err := r.content(pipe, id, 10); !errors.Is(err, errTimeout) {
+	info := infoOf(t)
+	if _, err := r.content(pipe, info, 10); !errors.Is(err, errTimeout) {
 		t.Errorf("got %v, want %v", err, errTimeout)
 	}
 	if err := os.WriteFile(pipe, []byte("answer"), 0); err != nil {
@@ -168,7 +178,7 @@ func TestPipe(t *testing.T) {
 	var text string
 	eventually(t, "the answer is used", func() (ok bool) {
 		var err error
-		text, err = r.content(pipe, id, 10)
+		text, err = r.content(pipe, info, 10)
 		return err == nil
 	})
 	if text != "answer" {

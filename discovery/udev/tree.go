@@ -122,7 +122,7 @@ func (t *tree) attribute(devPath, name string) (value string, found bool, err er
 	if name == "uevent" {
 		limit = maxUeventBytes
 	}
-	content, err := t.reader.content(file, idOf(info), limit)
+	content, err := t.reader.content(file, info, limit)
 	switch {
 	case err == nil:
 		return strings.TrimRight(content, "\r\n"), true, nil

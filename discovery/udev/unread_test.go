@@ -76,7 +76,7 @@ func TestUnreadFiles(t *testing.T) {
 			}
 			fault.set(tc.file, nil)
 			for i, f := range []*finder{known, fresh} {
-				m.must(f.look(t.Context(), now.Add(checkInterval), false, nil)) // without an event
+				m.must(f.again(t.Context(), now.Add(checkInterval))) // without an event
 				if f.matches[knownTTY] == nil || len(f.undecided) != 0 {
 					t.Errorf("finder %d: afterwards: %v, %v", i, f.matches, f.undecided)
 				}
@@ -108,7 +108,7 @@ func TestGoneWhileUnread(t *testing.T) {
 		"scan":    func(t *testing.T, f *finder) { _ = f.scan(t.Context(), time.Now(), false) },
 		"refresh": func(t *testing.T, f *finder) { f.refresh(t.Context(), time.Now(), []string{usbStick}) },
 		"again": func(t *testing.T, f *finder) {
-			f.refresh(t.Context(), time.Now(), nil)
+			_ = f.again(t.Context(), time.Now()) // the lists cannot be read
 		},
 	} {
 		for _, file := range []string{"3-1/idProduct", "class/tty", "class"} {
@@ -197,7 +197,7 @@ func TestDriverFails(t *testing.T) {
 		m.must(f.scan(t.Context(), now, true))
 		fault.set("3-1/idProduct", tc.err)
 		m.must(f.scan(t.Context(), now, false))
-		m.must(f.look(t.Context(), now.Add(tc.after), false, nil))
+		m.must(f.again(t.Context(), now.Add(tc.after)))
 		if got := f.matches[knownTTY] != nil; got != tc.want {
 			t.Errorf("%s: found: %t, want %t", tc.reason, got, tc.want)
 		}

@@ -92,7 +92,7 @@ func (p *ruleParser) condition() (Condition, *details.Fault) {
 		return Condition{}, at.fault("%v", err).Hintf("%s is compared with shell globs and with regular expressions", field)
 	}
 	p.left -= pattern.size
-	return Condition{Field: field, Key: key, Not: not, Pattern: pattern}, nil
+	return Condition{Reference{field, key}, not, pattern}, nil
 }
 
 func (p *ruleParser) field() (Field, string, *details.Fault) {

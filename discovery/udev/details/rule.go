@@ -87,9 +87,7 @@ func (v Verdict) String() string { return [...]string{"no", "unknown", "yes"}[v]
 
 // Condition is a comparison in a rule, such as ATTRS{idVendor}=="10c4".
 type Condition struct {
-	Field Field
-	// Key is the text in braces.
-	Key string
+	Reference
 	// Not means that the operator is !=.
 	Not     bool
 	Pattern Pattern
@@ -177,22 +175,4 @@ func (c Condition) equal(device Device) bool {
 		return c.Pattern.Matches(value) || c.Pattern.Matches(strings.TrimRight(value, " \t"))
 	}
 	return c.Pattern.Matches(value)
-}
-
-func (c Condition) value(device Device) (value string, found bool) {
-	switch c.Field {
-	case DevPath:
-		return device.DevPath(), true
-	case Kernel, Kernels:
-		return device.Kernel(), true
-	case Subsystem, Subsystems:
-		name := device.Subsystem()
-		return name, name != ""
-	case Driver, Drivers:
-		name := device.Driver()
-		return name, name != ""
-	case Attr, Attrs:
-		return device.Attr(c.Key)
-	}
-	return device.Env(c.Key)
 }
