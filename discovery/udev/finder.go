@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ type match struct {
 	properties map[string]string
 	// id is the value of Details.ID; empty if one of its parts is missing.
 	id string
-	// iommuGroup is the number of the device's group; may be empty.
+	// iommuGroup is the number of the device's group, if it has one.
 	iommuGroup string
 }
 
@@ -258,9 +259,9 @@ func (p *pass) describe(device *sysDevice) *match {
 			m.properties[name] = text
 		}
 	}
-	group, err := p.tree.linkBase(m.device, "iommu_group")
+	group, err := p.tree.files.readlink(filepath.Join(p.tree.sys, m.device, "iommu_group"))
 	p.snapshot.note(p.tree.unread(err))
-	m.iommuGroup = group
+	m.iommuGroup = path.Base(group)
 	return m
 }
 

@@ -86,50 +86,28 @@ func isDevPath(text string) bool {
 	return strings.HasPrefix(text, "/devices/") && path.Clean(text) == text
 }
 
-// linkBase returns the last element of the target of a link in a device's directory, or ""
-// if there is none.
-func (t *tree) linkBase(devPath, name string) (string, error) {
-	target, err := t.files.readlink(filepath.Join(t.sys, devPath, name))
-	switch {
-	case err == nil:
-		return path.Base(target), nil
-	case isAbsent(err):
-		return "", nil
-	}
-	return "", err
-}
-
 // attribute reads an attribute, without the newline at its end. As in udev, "driver",
 // "module" and "subsystem" are the last element of the link's target.
 func (t *tree) attribute(devPath, name string) (value string, found bool, err error) {
 	file := filepath.Join(t.sys, devPath, name)
 	info, err := t.files.lstat(file)
 	switch {
-	case err != nil && isAbsent(err):
-		return "", false, nil
 	case err != nil:
 		return "", false, err
-	case info.Mode().Type() == os.ModeSymlink:
-		if name != "driver" && name != "module" && name != "subsystem" {
-			return "", false, nil
-		}
-		base, err := t.linkBase(devPath, name)
-		return base, base != "", err
+	case info.Mode().Type() == os.ModeSymlink && (name == "driver" || name == "module" || name == "subsystem"):
+		value, err = t.files.readlink(file)
+		value = path.Base(value)
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o444 == 0:
 		return "", false, nil
+	case name == "uevent":
+		value, err = t.reader.content(file, info, maxUeventBytes)
+	default:
+		value, err = t.reader.content(file, info, maxAttributeBytes)
 	}
-	limit := int64(maxAttributeBytes)
-	if name == "uevent" {
-		limit = maxUeventBytes
+	if err != nil {
+		return "", false, err
 	}
-	content, err := t.reader.content(file, info, limit)
-	switch {
-	case err == nil:
-		return strings.TrimRight(content, "\r\n"), true, nil
-	case isAbsent(err):
-		return "", false, nil
-	}
-	return "", false, err
+	return strings.TrimRight(value, "\r\n"), true, nil
 }
 
 // unread returns the error if it leaves open what a file contains, and counts that.
