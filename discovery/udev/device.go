@@ -9,9 +9,12 @@ import (
 	"akri.sh/akri/discovery/udev/details"
 )
 
-// maxCachedAttributes bounds the attributes of a device that a snapshot keeps. Rules may
-// name thousands.
-const maxCachedAttributes = 100
+// A snapshot keeps so many attributes of a device, none of them longer. Others are read
+// each time: rules may name thousands.
+const (
+	maxCachedAttributes = 32
+	maxCachedBytes      = 1024
+)
 
 // snapshot caches what is read about devices during one evaluation. It is not safe for
 // concurrent use.
@@ -105,7 +108,7 @@ func (d *sysDevice) Attr(name string) (value string, found bool) {
 		if d.attributes == nil {
 			d.attributes = map[string]attribute{}
 		}
-		if len(d.attributes) < maxCachedAttributes {
+		if len(d.attributes) < maxCachedAttributes && len(a.value) <= maxCachedBytes {
 			d.attributes[name] = a
 		}
 	}

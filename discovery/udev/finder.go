@@ -170,6 +170,10 @@ func (p *pass) consider(devPath string) {
 	since, isOpen := p.undecided[devPath]
 	p.snapshot.lenient = isOpen && p.now.Sub(since) > errorPatience
 	verdict := p.judge(device)
+	if verdict != details.No && former == nil && len(p.matches) >= p.maxMatches {
+		p.tree.failed(failedTooMany)
+		verdict = details.No
+	}
 	if verdict == details.No && former == nil {
 		delete(p.undecided, devPath)
 		return
@@ -184,9 +188,6 @@ func (p *pass) consider(devPath string) {
 		}
 	}
 	switch exists := p.tree.exists(devPath); {
-	case exists && former == nil && len(p.matches) >= p.maxMatches:
-		p.tree.failed(failedTooMany)
-		delete(p.undecided, devPath)
 	case exists && verdict == details.Unknown:
 		if former != nil {
 			p.matches[devPath] = former

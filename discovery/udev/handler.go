@@ -145,29 +145,34 @@ func (s *search) run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
 		if err := s.report(ctx); err != nil {
 			return err
 		}
-		var changed []string
+		_ = s.look(ctx, false, s.next(ctx, tick.C)) // a failure is counted, and all devices are looked at again soon
+	}
+	return ctx.Err()
+}
+
+// next returns the devices to look at when there are some.
+func (s *search) next(ctx context.Context, tick <-chan time.Time) (changed []string) {
+	for len(changed) == 0 {
 		select {
 		case <-ctx.Done():
+			return nil
 		case devPath := <-s.events:
 			changed = []string{devPath}
 			for range len(s.events) {
 				changed = append(changed, <-s.events)
 			}
-		case now := <-tick.C:
+		case now := <-tick:
 			changed = slices.Collect(maps.Keys(s.finder.undecided))
 			if !s.rescan.After(now) || s.finder.needsDatabase && !s.check.After(now) && s.hasNewEntries(now) {
 				changed = []string{allDevices}
 			}
 		}
-		_ = s.look(ctx, false, changed) // a failure is counted, and all devices are looked at again soon
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 	}
+	return changed
 }
 
 // hasNewEntries reports whether udev's database has changed since the last call. If it
@@ -186,9 +191,6 @@ func (s *search) hasNewEntries(now time.Time) bool {
 // look looks at some devices, and plans when it looks at all: soon if devices may be
 // missing.
 func (s *search) look(ctx context.Context, first bool, changed []string) error {
-	if len(changed) == 0 {
-		return nil
-	}
 	began := time.Now()
 	err := s.finder.look(ctx, began, first, changed)
 	if ctx.Err() != nil {
