@@ -233,3 +233,28 @@ func TestMoreEventsThanWait(t *testing.T) {
 	eventually(t, "the loss is counted", func() bool { return failures.of(failedEventsLost) == 1 })
 	l.quiet()
 }
+
+// TestChangesOfTheDatabaseInOneTick has two changes with one timestamp. The second one may
+// come after the first has been seen.
+func TestChangesOfTheDatabaseInOneTick(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	s, now := &search{Handler: m.handler().Handler}, time.Now()
+	changed := now.Add(-time.Hour)
+	want := func(what string, at time.Time, want bool) {
+		t.Helper()
+		m.must(os.Chtimes(filepath.Join(m.run, "data"), changed, changed))
+		if got := s.hasNewEntries(at); got != want {
+			t.Errorf("%s: %t, want %t", what, got, want)
+		}
+	}
+	want("at first", now, true)
+	want("nothing has changed", now, false)
+	changed = now
+	want("a change just now", now, true)
+	want("perhaps another one", now.Add(timestampAge), true)
+	want("none after that", now.Add(timestampAge+1), true)
+	want("it is known", now.Add(timestampAge+1), false)
+	changed = now.Add(time.Hour)
+	want("the clock was set back", now, true)
+	want("nothing has changed since", now, false)
+}
