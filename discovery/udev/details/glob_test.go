@@ -86,7 +86,9 @@ func TestGlobIsFast(t *testing.T) {
 
 // FuzzGlob compares globs with those of Go, which have fewer features.
 func FuzzGlob(f *testing.F) {
-	for _, seed := range [][2]string{{"a*b?[c-e]", "axxbyd"}, {"[[:alpha:]]*", "a"}, {"**[^a]*", "bab"}, {"[", "["}, {`\[*`, "[x"}, {`[\]-a]`, "_"}} {
+	for _, seed := range [][2]string{
+		{"a*b?[c-e]", "axxbyd"}, {"[[:alpha:]]*", "a"}, {"**[^a]*", "bab"}, {"[", "["}, {`\[*`, "[x"}, {`[\]-a]`, "_"},
+	} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, value string) {
