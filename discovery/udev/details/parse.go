@@ -86,7 +86,7 @@ func (p *ruleParser) condition() (Condition, *details.Fault) {
 	}
 	pattern, err := newPattern(value, field.regex(not), p.left)
 	if errors.Is(err, errTooLarge) {
-		return Condition{}, at.fault("%v", err).Hintf("write fewer repetitions such as {100}, or use globs or several Configurations")
+		return Condition{}, at.fault("%v", err).Hintf("write fewer wildcards and repetitions such as {100}, or use several Configurations")
 	}
 	if err != nil {
 		return Condition{}, at.fault("%v", err).Hintf("%s is compared with shell globs and with regular expressions", field)
