@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"akri.sh/akri/discovery/internal/filewatch"
 	"akri.sh/akri/discovery/protocol"
 	"akri.sh/akri/internal/backoff"
 )
@@ -25,9 +24,8 @@ const (
 	registerTimeout = 5 * time.Second
 	minRetryDelay   = 50 * time.Millisecond
 	maxRetryDelay   = 10 * time.Second
-	// pollInterval is how often the socket is checked, in case a file event was
-	// missed.
-	pollInterval = 30 * time.Second
+	// pollInterval is how often the handler looks whether the agent has another socket.
+	pollInterval = 500 * time.Millisecond
 	// renewInterval is how often an unused handler registers, because the agent may
 	// have forgotten it.
 	renewInterval = time.Minute
@@ -44,12 +42,6 @@ type registrar struct {
 }
 
 func (r *registrar) run(ctx context.Context) {
-	changed, stop, err := filewatch.File(r.socket())
-	defer stop()
-	if err != nil {
-		r.log.Warn("Cannot watch the agent's socket; polling it", "err", err)
-	}
-
 	failures := 0
 	for ctx.Err() == nil {
 		socket, err := os.Stat(r.socket())
@@ -63,14 +55,14 @@ func (r *registrar) run(ctx context.Context) {
 			delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
 			r.logFailure(ctx, err, delay)
 			failures++
-			if woken := sleep(ctx, changed, delay-rand.N(delay/4)); woken { // the jitter spreads the handlers
+			if r.wait(ctx, socket, delay-rand.N(delay/4)) { // the jitter spreads the handlers
 				failures = 0
 			}
 			continue
 		}
 		r.log.Info("Registered with the agent", "handler", r.request.GetName(), "socket", r.socket())
 		failures = 0
-		r.hold(ctx, changed, socket)
+		r.hold(ctx, socket)
 	}
 }
 
@@ -84,22 +76,41 @@ func (r *registrar) logFailure(ctx context.Context, err error, delay time.Durati
 }
 
 // hold returns when the handler must register again.
-func (r *registrar) hold(ctx context.Context, changed <-chan struct{}, registered fs.FileInfo) {
-	idleSince := time.Now()
+func (r *registrar) hold(ctx context.Context, registered fs.FileInfo) {
 	for ctx.Err() == nil {
-		if sleep(ctx, changed, pollInterval) {
-			return
-		}
-		now, err := os.Stat(r.socket())
-		if err == nil && !os.SameFile(now, registered) {
-			return
-		}
-		if r.inUse() {
-			idleSince = time.Now()
-		} else if time.Since(idleSince) >= renewInterval {
+		if r.wait(ctx, registered, renewInterval) || !r.inUse() {
 			return
 		}
 	}
+}
+
+// wait waits until the agent's socket is another one, or the limit has passed. It reports
+// whether it is.
+func (r *registrar) wait(ctx context.Context, known fs.FileInfo, limit time.Duration) bool {
+	deadline := time.After(limit)
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-deadline:
+			return false
+		case <-tick.C:
+		}
+		if now, _ := os.Stat(r.socket()); !isSame(now, known) {
+			return true
+		}
+	}
+}
+
+// isSame reports whether two sockets, which may be missing, are the same one. File systems
+// use the numbers of removed files again.
+func isSame(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime())
 }
 
 func (r *registrar) socket() string { return filepath.Join(r.dir, protocol.RegistrationSocket) }
@@ -121,18 +132,4 @@ func (r *registrar) register(ctx context.Context) error {
 	defer connection.Close()
 	_, err = protocol.NewRegistrationClient(connection).RegisterDiscoveryHandler(ctx, r.request)
 	return err
-}
-
-// sleep waits for a signal, until the limit has passed or ctx is done. It reports
-// whether the signal arrived.
-func sleep(ctx context.Context, signal <-chan struct{}, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-signal:
-		return true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return false
 }

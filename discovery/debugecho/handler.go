@@ -2,14 +2,12 @@ package debugecho
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/debugecho/details"
-	"akri.sh/akri/discovery/internal/filewatch"
 )
 
 const (
@@ -26,8 +24,9 @@ const (
 	AvailabilityVariable = "DEBUG_ECHO_AVAILABILITY_FILE"
 
 	offlineMark = "OFFLINE"
-	// pollInterval is how often the file is read if it cannot be watched.
-	pollInterval = 10 * time.Second
+	// pollInterval is how often the file is read. The kernel permits few watches of files
+	// to all programs of a node, and here each Configuration would need one.
+	pollInterval = 200 * time.Millisecond
 )
 
 // Handler reports the devices that a Configuration lists. The zero value uses
@@ -49,12 +48,6 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	if file == "" {
 		file = DefaultAvailabilityFile
 	}
-	changed, stop, err := filewatch.File(file)
-	defer stop()
-	if err != nil {
-		slog.Warn("Cannot watch the availability file; polling it", "err", err)
-	}
-
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for sent, online := false, false; ; {
@@ -67,7 +60,6 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-changed:
 		case <-tick.C:
 		}
 	}

@@ -1,42 +1,29 @@
 package udev
 
 import (
+	"fmt"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 )
 
-var pciPattern = regexp.MustCompile(`^[0-9a-fA-F]+:[0-9a-fA-F]+:[0-9a-fA-F]+\.[0-9a-fA-F]+$`)
+// pciPattern finds the last PCI device in a path.
+var pciPattern = regexp.MustCompile(`.*/([0-9a-fA-F]+:[0-9a-fA-F]+:[0-9a-fA-F]+\.[0-9a-fA-F]+)(?:/|$)`)
 
 // usbAddress returns BUS:DEVICE for a file such as /dev/bus/usb/001/010: "1:10".
 func usbAddress(node string) (address string, ok bool) {
-	rest, ok := strings.CutPrefix(node, "/dev/bus/usb/")
-	bus, device, found := strings.Cut(rest, "/")
-	if !ok || !found {
-		return "", false
-	}
-	busNumber, busErr := strconv.ParseUint(bus, 10, 32)
-	deviceNumber, deviceErr := strconv.ParseUint(device, 10, 32)
-	if busErr != nil || deviceErr != nil {
-		return "", false
-	}
-	return strconv.FormatUint(busNumber, 10) + ":" + strconv.FormatUint(deviceNumber, 10), true
+	var bus, device uint32
+	count, _ := fmt.Sscanf(node, "/dev/bus/usb/%d/%d", &bus, &device) // an error is that there is none
+	return fmt.Sprintf("%d:%d", bus, device), count == 2
 }
 
 // pciAddress returns the address of the PCI device that a path leads through last. A
 // device on a USB bus is not a PCI device.
 func pciAddress(devPath string) (address string, ok bool) {
-	elements := strings.Split(devPath, "/")
-	if slices.ContainsFunc(elements, func(element string) bool { return strings.HasPrefix(element, "usb") }) {
+	parts := pciPattern.FindStringSubmatch(devPath)
+	if parts == nil || strings.Contains(devPath, "/usb") {
 		return "", false
 	}
-	for _, element := range slices.Backward(elements) {
-		if pciPattern.MatchString(element) {
-			return element, true
-		}
-	}
-	return "", false
+	return parts[1], true
 }
 
 // resourceSuffix turns the name of an extended resource into the end of the name of a

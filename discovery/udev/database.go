@@ -9,7 +9,7 @@ import (
 // databaseRecord is the entry of a device in udev's database, /run/udev/data.
 type databaseRecord struct {
 	properties  map[string]string
-	links       []string // below /dev, without "/dev/"
+	links       []string
 	tags        []string
 	currentTags []string
 	initialized string // microseconds since boot
@@ -31,7 +31,7 @@ func parseRecord(text string) databaseRecord {
 			}
 		case "S":
 			if isBelow(value) && utf8.ValidString(value) {
-				r.links = append(r.links, value)
+				r.links = append(r.links, "/dev/"+value)
 			}
 		case "G":
 			r.tags = append(r.tags, value)

@@ -9,6 +9,13 @@ import (
 	"akri.sh/akri/discovery/udev/details"
 )
 
+// A snapshot keeps so many attributes of a device, none of them longer. Others are read
+// each time: rules may name thousands.
+const (
+	maxCachedAttributes = 32
+	maxCachedBytes      = 1024
+)
+
 // snapshot caches what is read about devices during one evaluation. It is not safe for
 // concurrent use.
 type snapshot struct {
@@ -16,6 +23,8 @@ type snapshot struct {
 	devices map[string]*sysDevice
 	// missed is whether something that was requested could not be read.
 	missed bool
+	// lenient is whether files whose drivers fail count as missing.
+	lenient bool
 }
 
 func (t *tree) snapshot() *snapshot { return &snapshot{tree: t, devices: map[string]*sysDevice{}} }
@@ -35,25 +44,21 @@ type sysDevice struct {
 	path string
 	tree *snapshot
 
-	kernel     map[string]string // the file uevent; nil if it has not been read
-	database   *databaseRecord   // nil if it has not been read
-	stored     bool              // the database has an entry
-	gone       bool              // the file uevent is gone
-	attributes map[string]attribute
-	parent     *sysDevice
-	hasParent  bool // parent is known
-	subsystem  *attribute
-	driver     *attribute
-	// ueventUnread and databaseUnread are whether what they are about could not be read.
-	ueventUnread, databaseUnread bool
+	kernel      map[string]string // the file uevent; nil if it has not been parsed
+	database    *databaseRecord   // nil if it has not been read
+	databaseErr error             // why it could not be read, or nil
+	stored      bool              // the database has an entry
+	attributes  map[string]attribute
+	parent      *sysDevice
+	hasParent   bool // parent is known
 	// considered is whether the device has been compared with the rules.
 	considered bool
 }
 
 type attribute struct {
-	value  string
-	found  bool
-	unread bool
+	value string
+	found bool
+	err   error // why it could not be read, or nil
 }
 
 var _ details.Device = (*sysDevice)(nil)
@@ -68,27 +73,19 @@ func (d *sysDevice) Kernel() string { return kernelName(path.Base(d.path)) }
 func kernelName(base string) string { return strings.ReplaceAll(base, "!", "/") }
 
 // Subsystem implements [details.Device].
-func (d *sysDevice) Subsystem() string { return d.link(&d.subsystem, "subsystem") }
+func (d *sysDevice) Subsystem() string { return d.text("subsystem") }
 
 // Driver implements [details.Device].
-func (d *sysDevice) Driver() string { return d.link(&d.driver, "driver") }
+func (d *sysDevice) Driver() string { return d.text("driver") }
 
-func (d *sysDevice) link(cached **attribute, name string) string {
-	if *cached == nil {
-		base, err := d.tree.linkBase(d.path, name)
-		*cached = &attribute{value: base, unread: d.tree.isUnread(err)}
-	}
-	d.tree.missed = d.tree.missed || (*cached).unread
-	return (*cached).value
+func (d *sysDevice) text(name string) string {
+	value, _ := d.Attr(name)
+	return value
 }
 
-// isUnread reports whether an error leaves open what a file contains, and counts that.
-func (s *snapshot) isUnread(err error) bool {
-	if err == nil || isAbsent(err) {
-		return false
-	}
-	s.unread(err)
-	return true
+// note records that something could not be read.
+func (s *snapshot) note(err error) {
+	s.missed = s.missed || err != nil && !(s.lenient && isOfDriver(err))
 }
 
 // Unread implements [details.Device].
@@ -106,15 +103,16 @@ func (s *snapshot) takeMissed() bool {
 func (d *sysDevice) Attr(name string) (value string, found bool) {
 	a, known := d.attributes[name]
 	if !known {
-		var err error
-		a.value, a.found, err = d.tree.attribute(d.path, name)
-		a.unread = d.tree.isUnread(err)
+		a.value, a.found, a.err = d.tree.attribute(d.path, name)
+		a.err = d.tree.unread(a.err)
 		if d.attributes == nil {
 			d.attributes = map[string]attribute{}
 		}
-		d.attributes[name] = a
+		if len(d.attributes) < maxCachedAttributes && len(a.value) <= maxCachedBytes {
+			d.attributes[name] = a
+		}
 	}
-	d.tree.missed = d.tree.missed || a.unread
+	d.tree.note(a.err)
 	return a.value, a.found
 }
 
@@ -137,8 +135,7 @@ func (d *sysDevice) Env(name string) (value string, found bool) {
 	case "CURRENT_TAGS":
 		return joined(":", data.currentTags)
 	case "DEVLINKS":
-		links := d.links()
-		return strings.Join(links, " "), len(links) > 0
+		return strings.Join(data.links, " "), len(data.links) > 0
 	case "USEC_INITIALIZED":
 		return data.initialized, data.initialized != ""
 	}
@@ -183,18 +180,15 @@ func (d *sysDevice) above() *sysDevice {
 
 // uevent returns the kernel's properties.
 func (d *sysDevice) uevent() map[string]string {
+	text := d.text("uevent")
 	if d.kernel == nil {
 		d.kernel = map[string]string{}
-		text, err := d.tree.uevent(d.path)
-		d.ueventUnread = d.tree.isUnread(err)
-		d.gone = err != nil && !d.ueventUnread
 		for line := range strings.Lines(text) {
 			if name, value, ok := strings.Cut(strings.TrimRight(line, "\n"), "="); ok {
 				d.kernel[name] = value
 			}
 		}
 	}
-	d.tree.missed = d.tree.missed || d.ueventUnread
 	return d.kernel
 }
 
@@ -207,27 +201,16 @@ func (d *sysDevice) node() string {
 	return "/dev/" + name
 }
 
-// links returns the paths of udev's links to the device file.
-func (d *sysDevice) links() []string {
-	links := make([]string, 0, len(d.data().links))
-	for _, link := range d.data().links {
-		links = append(links, "/dev/"+link)
-	}
-	return links
-}
-
 // data returns the device's entry in udev's database, which may be empty.
 func (d *sysDevice) data() *databaseRecord {
+	name := d.recordName() // each time: it is wrong if the kernel's properties could not be read
 	if d.database == nil {
-		missed := d.tree.takeMissed()
-		text, err := d.tree.files.read(filepath.Join(d.tree.run, "data", d.recordName()), maxDatabaseBytes)
-		d.databaseUnread = d.tree.isUnread(err) || d.tree.missed // without uevent, the name is wrong
-		d.tree.missed = missed
-		d.stored = err == nil
+		text, err := d.tree.files.read(filepath.Join(d.tree.run, "data", name), maxDatabaseBytes)
+		d.stored, d.databaseErr = err == nil, d.tree.unread(err)
 		parsed := parseRecord(text)
 		d.database = &parsed
 	}
-	d.tree.missed = d.tree.missed || d.databaseUnread
+	d.tree.note(d.databaseErr)
 	return d.database
 }
 

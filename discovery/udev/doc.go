@@ -2,11 +2,10 @@
 // disks and everything else that the Linux kernel knows. It reads sysfs and the database
 // of udev, and does without libudev and cgo.
 //
-// The reading order is handler.go (the loop), finder.go (which devices match), retry.go
-// (those that could not be read), device.go and tree.go (sysfs), reader.go (drivers that
-// are slow or fail), database.go (udev's data), group.go (what agents get to know), hub.go
-// (events for all requests), uevent.go, netlink.go and datawatch.go (their sources). Rules
-// are in package details.
+// The reading order is handler.go (the loop), finder.go (which devices match), device.go
+// and tree.go (sysfs), reader.go (drivers that are slow), database.go (udev's data),
+// group.go (what agents get to know) and netlink.go (the kernel's events). Rules are in
+// package details.
 //
 // Always: a lost event delays a change until the next full scan, at most. Files are read
 // up to a bound, and those of sysfs with a deadline. A device that cannot be read stays as

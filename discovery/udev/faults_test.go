@@ -105,7 +105,10 @@ func (f *faults) files() fileSystem {
 func (m *machine) faulty() (*tree, *faults, *failureCount) {
 	f := &faults{errors: map[string]error{}, slow: map[string]chan struct{}{}, reads: map[string]int{}}
 	c := &failureCount{counts: map[string]int{}}
-	return newTreeOf(f.files(), m.sys, m.run, c.add), f, c
+	t := newTree(m.sys, m.run, c.add)
+	t.files = f.files()
+	t.reader = newReader(t.files.read)
+	return t, f, c
 }
 
 // failureCount counts failures by reason.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,16 +15,24 @@ import (
 )
 
 const (
+	// allDevices is the path that all devices are below.
+	allDevices = "/devices"
 	// udevdTimeout is how long a new device may wait for udevd, if the result depends on
 	// udevd's database.
 	udevdTimeout = 3 * time.Second
-	// maxSubtree bounds the directories that an event makes the finder read. Beyond it,
-	// everything is scanned, which reads fewer.
-	maxSubtree = 10_000
+	// errorPatience is how long the error of a driver leaves open whether a file has
+	// content. After that, the file counts as missing.
+	errorPatience = 30 * time.Second
+	// maxMatches bounds the devices that match, and maxMatchBytes the values of each that
+	// discoveryDetails request. The agent accepts 1000 devices of a Configuration, and a
+	// list of 4 MiB.
+	maxMatches    = 1000
+	maxMatchBytes = 4096
 )
 
 // match is a device that matches a rule.
 type match struct {
+	path string
 	// device is the path of the device itself or, if it has no device file, of its
 	// nearest ancestor with one.
 	device string
@@ -36,7 +43,7 @@ type match struct {
 	properties map[string]string
 	// id is the value of Details.ID; empty if one of its parts is missing.
 	id string
-	// iommuGroup is the number of the device's group; may be empty.
+	// iommuGroup is the number of the device's group, if it has one.
 	iommuGroup string
 }
 
@@ -47,106 +54,70 @@ type finder struct {
 	details *details.Details
 	// matches are by the path of the device that matches.
 	matches map[string]*match
-	// waiting are devices that udevd has not seen, and how long they may wait for that.
-	waiting map[string]time.Time
-	// retries are devices that depend on something that could not be read. Those that
-	// were known are still in matches.
-	retries map[string]retry
+	// undecided is since when devices could not be judged, because something could not
+	// be read or udevd had not finished. Those that were known are still in matches.
+	undecided map[string]time.Time
 	// needsDatabase is whether the result depends on udevd's database.
 	needsDatabase bool
-	// maxSubtree is the constant, except in tests.
-	maxSubtree int
+	// maxMatches is the constant, except in tests.
+	maxMatches int
 }
 
 func newFinder(t *tree, d *details.Details) *finder {
 	return &finder{
-		tree: t, details: d, needsDatabase: d.NeedsDatabase(), maxSubtree: maxSubtree,
-		matches: map[string]*match{}, waiting: map[string]time.Time{}, retries: map[string]retry{},
+		tree: t, details: d, needsDatabase: d.NeedsDatabase(), maxMatches: maxMatches,
+		matches: map[string]*match{}, undecided: map[string]time.Time{},
 	}
 }
 
-// bytes returns the memory of the matches.
-func (f *finder) bytes() int {
-	bytes := 0
-	for _, m := range f.matches {
-		bytes += matchBytes + len(m.device) + len(m.node) + len(m.id)
-		for _, link := range m.links {
-			bytes += len(link)
-		}
-		for name, value := range m.properties {
-			bytes += len(name) + len(value)
-		}
-	}
-	return bytes
-}
-
-// pass is one evaluation.
+// pass is one evaluation of some devices and of those below them.
 type pass struct {
 	*finder
 	snapshot *snapshot
 	now      time.Time
+	// changed are the paths of these devices.
+	changed []string
 	// before are the matches of the last pass.
 	before map[string]*match
 	// first is whether the handler has just started: then devices do not wait for udevd,
 	// which will not look at them again.
 	first bool
 	udevd bool
-	// left is how many more directories may be read.
-	left int
 	// incomplete is why devices may be missing, or nil.
 	incomplete error
 }
 
-func (f *finder) pass(now time.Time, first bool) *pass {
-	return &pass{
-		finder: f, snapshot: f.tree.snapshot(), now: now, first: first, before: f.matches,
-		udevd: f.needsDatabase && f.tree.udevd(), left: f.maxSubtree,
+// look looks at some devices, and at those below them, again. After an error, there may
+// be more, but the known ones are up to date.
+func (f *finder) look(ctx context.Context, now time.Time, first bool, changed []string) error {
+	p := &pass{
+		finder: f, snapshot: f.tree.snapshot(), now: now, changed: changed, before: f.matches,
+		first: first, udevd: f.needsDatabase && f.tree.udevd(),
 	}
-}
-
-// scan looks at all devices. After an error, there may be more, but the known ones are up
-// to date.
-func (f *finder) scan(ctx context.Context, now time.Time, first bool) error {
-	p := f.pass(now, first)
-	f.matches = map[string]*match{}
-	err := p.subsystems(ctx, "class", "")
-	if err == nil {
-		err = p.subsystems(ctx, "bus", "devices")
+	f.matches = maps.Clone(p.before)
+	maps.DeleteFunc(f.matches, func(devPath string, _ *match) bool { return p.hasChanged(devPath) })
+	for devPath := range p.before { // first, so that others do not take their places
+		p.consider(devPath)
 	}
+	p.subsystems(ctx, "class", "")
+	p.subsystems(ctx, "bus", "devices")
 	if ctx.Err() != nil {
 		f.matches = p.before
 		return ctx.Err()
 	}
-	if err == nil {
-		err = p.incomplete
-	}
-	if err != nil {
-		p.reconsider()
-	}
-	f.forget(func(devPath string) bool { return f.matches[devPath] == nil && !f.tree.exists(devPath) })
-	return err
+	maps.DeleteFunc(f.undecided, func(devPath string, _ time.Time) bool { return !f.tree.exists(devPath) })
+	return p.incomplete
 }
 
-// reconsider looks at the known devices that have not been looked at.
-func (p *pass) reconsider() {
-	for devPath := range p.before {
-		if !p.snapshot.device(devPath).considered && p.tree.exists(devPath) {
-			p.consider(devPath)
-		}
-	}
+// hasChanged reports whether a device is one of those to look at, or below one.
+func (p *pass) hasChanged(devPath string) bool {
+	return slices.ContainsFunc(p.changed, func(top string) bool { return isWithin(devPath, top) })
 }
 
-// forget removes the devices that nothing is waited for any more.
-func (f *finder) forget(gone func(devPath string) bool) {
-	maps.DeleteFunc(f.waiting, func(devPath string, _ time.Time) bool { return gone(devPath) })
-	maps.DeleteFunc(f.retries, func(devPath string, _ retry) bool { return gone(devPath) })
-}
-
-// list returns the entries of a directory, which may be gone.
-func (p *pass) list(dir string) []os.DirEntry {
-	entries, err := p.tree.files.readDir(dir)
-	p.note(err)
-	return entries
+// isWithin reports whether a path is another one or below it.
+func isWithin(devPath, top string) bool {
+	rest, ok := strings.CutPrefix(devPath, top)
+	return ok && (rest == "" || rest[0] == '/')
 }
 
 // note records that devices may be missing because of an error.
@@ -157,112 +128,78 @@ func (p *pass) note(err error) {
 }
 
 // subsystems looks at the devices of all subsystems that are listed in a directory.
-func (p *pass) subsystems(ctx context.Context, dir, inner string) error {
+func (p *pass) subsystems(ctx context.Context, dir, inner string) {
 	entries, err := p.tree.files.readDir(filepath.Join(p.tree.sys, dir))
-	if err != nil {
-		return fmt.Errorf("sysfs cannot be read: %w", err)
+	if err != nil && p.incomplete == nil {
+		p.incomplete = fmt.Errorf("sysfs cannot be read: %w", err) // also if it is missing
 	}
-	for _, entry := range entries {
-		rules := slices.DeleteFunc(slices.Clone(p.details.Rules), func(r details.Rule) bool { return !r.AdmitsSubsystem(entry.Name()) })
-		if len(rules) == 0 {
-			continue
+	for _, subsystem := range entries {
+		admits := func(r details.Rule) bool { return r.Admits(details.Subsystem, subsystem.Name()) }
+		if ctx.Err() == nil && slices.ContainsFunc(p.details.Rules, admits) {
+			p.members(filepath.Join(p.tree.sys, dir, subsystem.Name(), inner))
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		p.members(filepath.Join(p.tree.sys, dir, entry.Name(), inner), rules)
 	}
-	return nil
 }
 
 // members looks at the devices of one subsystem. A subsystem may be gone, or be a file.
-func (p *pass) members(dir string, rules []details.Rule) {
-	for _, entry := range p.list(dir) {
-		name := kernelName(entry.Name())
-		if !slices.ContainsFunc(rules, func(r details.Rule) bool { return r.AdmitsKernel(name) }) {
+func (p *pass) members(dir string) {
+	entries, err := p.tree.files.readDir(dir)
+	p.note(err)
+	for _, entry := range entries {
+		admits := func(r details.Rule) bool { return r.Admits(details.Kernel, kernelName(entry.Name())) }
+		if !slices.ContainsFunc(p.details.Rules, admits) {
 			continue
 		}
 		devPath, err := p.tree.resolve(filepath.Join(dir, entry.Name()))
 		p.note(err)
-		if err == nil && p.tree.exists(devPath) {
+		if err == nil {
 			p.consider(devPath)
 		}
 	}
 }
 
-// refresh looks at some devices, and at those below them, again. complete is false if
-// these are so many that a scan is cheaper, or cannot be listed.
-func (f *finder) refresh(ctx context.Context, now time.Time, devPaths []string) (complete bool) {
-	p := f.pass(now, false)
-	f.matches = maps.Clone(p.before)
-	for _, devPath := range devPaths {
-		maps.DeleteFunc(f.matches, func(known string, _ *match) bool { return isWithin(known, devPath) })
-		f.forget(func(known string) bool { return isWithin(known, devPath) && !f.tree.exists(known) })
-		p.walk(devPath)
-		if p.left <= 0 || p.incomplete != nil || ctx.Err() != nil {
-			f.matches = p.before
-			return false
-		}
-	}
-	return true
-}
-
-// isWithin reports whether a path is another one or below it.
-func isWithin(devPath, top string) bool {
-	rest, ok := strings.CutPrefix(devPath, top)
-	return ok && (rest == "" || rest[0] == '/')
-}
-
-// walk looks at a device and all below it.
-func (p *pass) walk(devPath string) {
-	if p.left--; p.left <= 0 {
-		return
-	}
-	entries := p.list(filepath.Join(p.tree.sys, devPath))
-	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "subsystem" }) {
-		p.consider(devPath)
-	}
-	for _, entry := range entries {
-		if entry.IsDir() {
-			p.walk(path.Join(devPath, entry.Name()))
-		}
-	}
-}
-
 // consider records a device if it matches. If that depends on something that cannot be
-// read, what was known of the device stays. Messages to agents are UTF-8, so a path that
-// is not cannot be sent.
+// read, or on udevd, what was known of the device stays. Messages to agents are UTF-8, so
+// a path that is not cannot be sent.
 func (p *pass) consider(devPath string) {
-	if !utf8.ValidString(devPath) {
+	if !p.hasChanged(devPath) || !utf8.ValidString(devPath) || p.snapshot.device(devPath).considered {
 		return
 	}
 	device, former := p.snapshot.device(devPath), p.before[devPath]
 	device.considered = true
+	since, isOpen := p.undecided[devPath]
+	p.snapshot.lenient = isOpen && p.now.Sub(since) > errorPatience
 	verdict := p.judge(device)
-	if verdict == details.No && former == nil {
-		delete(p.retries, devPath)
-		return
+	if verdict != details.No && former == nil && len(p.matches) >= p.maxMatches {
+		p.tree.failed(failedTooMany)
+		verdict = details.No
 	}
-	if p.udevd && p.wait(device) {
-		p.keep(devPath, former)
-		delete(p.retries, devPath)
+	if verdict == details.No && former == nil {
+		delete(p.undecided, devPath)
 		return
 	}
 	var m *match
-	if verdict == details.Yes {
+	if p.awaitsUdevd(device) {
+		verdict = details.Unknown
+	} else if verdict == details.Yes {
 		p.snapshot.takeMissed() // of what was requested before
 		if m = p.describe(device); p.snapshot.takeMissed() {
 			verdict = details.Unknown
 		}
 	}
-	if verdict == details.Unknown && p.tree.exists(devPath) {
-		p.keep(devPath, former)
-		p.retryLater(devPath, p.now)
-		return
-	}
-	delete(p.retries, devPath)
-	if verdict == details.Yes && !device.gone {
+	switch exists := p.tree.exists(devPath); {
+	case exists && verdict == details.Unknown:
+		if former != nil {
+			p.matches[devPath] = former
+		}
+		if !isOpen {
+			p.undecided[devPath] = p.now
+		}
+	case exists && verdict == details.Yes:
 		p.matches[devPath] = m
+		fallthrough
+	default:
+		delete(p.undecided, devPath)
 	}
 }
 
@@ -277,54 +214,37 @@ func (p *pass) judge(device *sysDevice) details.Verdict {
 	return verdict
 }
 
-// keep keeps what was known of a device, if anything.
-func (p *pass) keep(devPath string, former *match) {
-	if former != nil {
-		p.matches[devPath] = former
-	}
-}
-
-// wait reports whether it is too early to judge a device, because udevd has not finished
-// with it.
-func (p *pass) wait(device *sysDevice) bool {
-	p.snapshot.takeMissed() // of what was requested before
-	awaits := device.awaitsUdevd() || device.withNode().awaitsUdevd()
-	if p.snapshot.takeMissed() {
-		return false // the verdict says whether that matters
-	}
-	if !awaits {
-		delete(p.waiting, device.path)
+// awaitsUdevd reports whether it is too early to judge a device, because udevd has not
+// finished with it.
+func (p *pass) awaitsUdevd(device *sysDevice) bool {
+	since, isOpen := p.undecided[device.path]
+	if !p.udevd || p.first || isOpen && p.now.Sub(since) >= udevdTimeout {
 		return false
 	}
-	deadline, known := p.waiting[device.path]
-	if !known {
-		deadline = p.now
-		if !p.first {
-			deadline = p.now.Add(udevdTimeout)
-		}
-		p.waiting[device.path] = deadline
-	}
-	return p.now.Before(deadline)
+	p.snapshot.takeMissed() // of what was requested before
+	awaits := device.awaitsUdevd() || device.withNode().awaitsUdevd()
+	return !p.snapshot.takeMissed() && awaits // if something was missed, the verdict says whether that matters
 }
 
 // describe returns what agents may get to know about a device that matches.
 func (p *pass) describe(device *sysDevice) *match {
 	publishedAs := device.withNode()
-	m := &match{device: publishedAs.path, node: publishedAs.node(), properties: map[string]string{}}
+	m := &match{path: device.path, device: publishedAs.path, node: publishedAs.node(), properties: map[string]string{}}
 	if p.details.Symlinks && m.node != "" {
-		m.links = publishedAs.links()
+		m.links = publishedAs.data().links
 	}
+	left := maxMatchBytes
 	value := func(r details.Reference) (string, bool) {
 		text, found := r.Value(publishedAs)
 		if !found {
 			text, found = r.Value(device)
 		}
-		return printable(text), found
-	}
-	for name, reference := range p.details.Properties {
-		if text, found := value(reference); found {
-			m.properties[name] = text
+		if text = printable(text); len(text) > left {
+			p.tree.failed(failedTooLarge)
+			return "", false
 		}
+		left -= len(text)
+		return text, found
 	}
 	parts := make([]string, 0, len(p.details.ID))
 	for _, reference := range p.details.ID {
@@ -335,9 +255,14 @@ func (p *pass) describe(device *sysDevice) *match {
 	if len(parts) == len(p.details.ID) {
 		m.id = strings.Join(parts, " ")
 	}
-	group, err := p.tree.linkBase(m.device, "iommu_group")
-	p.snapshot.missed = p.snapshot.missed || p.snapshot.isUnread(err)
-	m.iommuGroup = group
+	for _, name := range slices.Sorted(maps.Keys(p.details.Properties)) {
+		if text, found := value(p.details.Properties[name]); found {
+			m.properties[name] = text
+		}
+	}
+	group, err := p.tree.files.readlink(filepath.Join(p.tree.sys, m.device, "iommu_group"))
+	p.snapshot.note(p.tree.unread(err))
+	m.iommuGroup = path.Base(group)
 	return m
 }
 

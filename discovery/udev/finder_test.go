@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -257,21 +255,48 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestRefreshIsBounded makes an event about a tree that is too large.
-func TestRefreshIsBounded(t *testing.T) {
-	m := newMachine(t, "serial.txt")
-	f := newFinder(m.tree(), parse(t, rules(`KERNEL=="ttyS0"`)))
-	if err := f.scan(t.Context(), time.Now(), true); err != nil {
-		t.Fatal(err)
+// TestTooManyDevices has more devices than the bound. Those that are known keep their
+// places.
+func TestTooManyDevices(t *testing.T) {
+	m := newMachine(t)
+	plug := func(name string) {
+		m.plug("/devices/x/" + name + "\n  subsystem class/tty\n  MAJOR=4\n  MINOR=" + name + "\n  DEVNAME=tty" + name + "\n")
 	}
-	f.maxSubtree = 50
-	for i := range f.maxSubtree + 1 {
-		m.must(os.MkdirAll(filepath.Join(m.sys, "devices", "large", fmt.Sprint(i)), 0o755))
+	read, _, failures := m.faulty()
+	f := newFinder(read, parse(t, rules(`SUBSYSTEM=="tty"`)))
+	f.maxMatches = 3
+	check := func(event string, refused int, want ...string) {
+		t.Helper()
+		m.must(f.scan(t.Context(), time.Now(), false))
+		var got []string
+		for _, devPath := range slices.Sorted(maps.Keys(f.matches)) {
+			got = append(got, path.Base(devPath))
+		}
+		if !slices.Equal(got, want) || failures.of(failedTooMany) != refused {
+			t.Errorf("%s: %q, %d were refused; want %q, %d", event, got, failures.of(failedTooMany), want, refused)
+		}
 	}
-	if f.refresh(t.Context(), time.Now(), []string{"/devices/large"}) {
-		t.Error("complete")
-	}
-	if len(f.matches) != 1 {
-		t.Errorf("%d matches, want those of the scan", len(f.matches))
+	plug("5")
+	plug("6")
+	plug("7")
+	check("as many", 0, "5", "6", "7")
+	plug("1")
+	check("one more", 1, "5", "6", "7")
+	m.unplug("/devices/x/6")
+	check("room for it", 1, "1", "5", "7")
+}
+
+// TestLargeValues has values that are too large together.
+func TestLargeValues(t *testing.T) {
+	m := newMachine(t)
+	long := strings.Repeat("x", maxMatchBytes-10)
+	m.plug("/devices/x\n  subsystem class/tty\n  attr a " + long + "\n  attr b " + long + "\n  attr c short\n  db E:ID=id\n")
+	read, _, failures := m.faulty()
+	d := parse(t, rules(`SUBSYSTEM=="tty"`)+"id: ATTR{c}\nproperties: {A: 'ATTR{a}', B: 'ATTR{b}', C: 'ATTR{c}'}")
+	f := newFinder(read, d)
+	m.must(f.scan(t.Context(), time.Now(), true))
+	want := "short A=" + long + " C=short\n"
+	if got := describe((&presenter{details: d}).devices(f.matches)); got != want || failures.of(failedTooLarge) != 1 {
+		t.Errorf("%d failures, and got\n%s\nwant\n%s", failures.of(failedTooLarge), got, want)
 	}
 }

@@ -3,7 +3,6 @@ package udev
 import (
 	"cmp"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,82 +36,54 @@ type unit struct {
 	members []*match
 }
 
-// devices returns the devices, sorted by id.
+// id returns the first id of a member; empty if there is none.
+func (u *unit) id() string {
+	for _, m := range u.members {
+		if m.id != "" {
+			return m.id
+		}
+	}
+	return ""
+}
+
+// devices returns the devices, sorted by id. If several want the same id, all of them are
+// identified by their paths: an id that depended on which one was first would belong to
+// another device after a restart of the handler.
 func (p *presenter) devices(matches map[string]*match) []discovery.Device {
-	units := p.units(matches)
-	ids := p.ids(units)
+	units, count := p.units(matches), map[string]int{}
+	for _, u := range units {
+		count[u.id()]++
+	}
 	devices := make([]discovery.Device, 0, len(units))
 	for _, u := range units {
-		devices = append(devices, p.device(u, ids[u.path]))
+		id := u.id()
+		if id != "" && count[id] > 1 {
+			p.failed(failedDuplicateID)
+			id = ""
+		}
+		devices = append(devices, p.device(u, cmp.Or(id, u.path)))
 	}
 	slices.SortFunc(devices, func(a, b discovery.Device) int { return cmp.Compare(a.ID, b.ID) })
 	return devices
 }
 
 // units groups the matches by device or, with GroupRecursive, by the topmost device.
-func (p *presenter) units(matches map[string]*match) []*unit {
-	present := make(map[string]bool, len(matches))
-	for _, m := range matches {
-		present[m.device] = true
-	}
-	byPath := map[string]*unit{}
-	for _, devPath := range slices.Sorted(maps.Keys(matches)) {
-		m := matches[devPath]
-		top := m.device
-		if p.details.GroupRecursive {
-			top = topmost(present, m.device)
-		}
-		u := byPath[top]
-		if u == nil {
-			u = &unit{path: top}
-			byPath[top] = u
-		}
-		u.members = append(u.members, m)
-	}
-	units := slices.SortedFunc(maps.Values(byPath), func(a, b *unit) int { return cmp.Compare(a.path, b.path) })
-	for _, u := range units {
-		slices.SortStableFunc(u.members, func(a, b *match) int {
-			return cmp.Or(cmp.Compare(strings.Count(a.device, "/"), strings.Count(b.device, "/")), cmp.Compare(a.device, b.device))
+func (p *presenter) units(matches map[string]*match) (units []*unit) {
+	sorted := slices.SortedFunc(maps.Values(matches), func(a, b *match) int {
+		return cmp.Or(cmp.Compare(strings.Count(a.device, "/"), strings.Count(b.device, "/")),
+			cmp.Compare(a.device, b.device), cmp.Compare(a.path, b.path))
+	})
+	for _, m := range sorted {
+		i := slices.IndexFunc(units, func(u *unit) bool {
+			return m.device == u.path || p.details.GroupRecursive && isWithin(m.device, u.path)
 		})
+		if i < 0 {
+			i = len(units)
+			units = append(units, &unit{path: m.device})
+		}
+		units[i].members = append(units[i].members, m)
 	}
 	return units
-}
-
-// topmost returns the highest of a device's ancestors that is present, or the device.
-func topmost(present map[string]bool, devPath string) string {
-	top := devPath
-	for up := path.Dir(devPath); len(up) > 1; up = path.Dir(up) {
-		if present[up] {
-			top = up
-		}
-	}
-	return top
-}
-
-// ids returns the ids of units by their path. If several want the same id, all of them are
-// identified by their paths: an id that depended on which one was first would belong to
-// another device after a restart of the handler.
-func (p *presenter) ids(units []*unit) map[string]string {
-	wanted, count := make(map[string]string, len(units)), map[string]int{}
-	for _, u := range units {
-		for _, m := range u.members {
-			if wanted[u.path] == "" && m.id != "" {
-				wanted[u.path] = m.id
-				count[m.id]++
-			}
-		}
-	}
-	ids := make(map[string]string, len(units))
-	for _, u := range units {
-		ids[u.path] = u.path
-		switch id := wanted[u.path]; {
-		case count[id] == 1:
-			ids[u.path] = id
-		case count[id] > 1:
-			p.failed(failedDuplicateID)
-		}
-	}
-	return ids
 }
 
 func (p *presenter) device(u *unit, id string) discovery.Device {

@@ -1,15 +1,18 @@
 package udev
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/udev/details"
 )
@@ -27,14 +30,17 @@ const (
 	// sendInterval is the minimum time between two lists. The first change is sent at
 	// once; those that follow it closely are sent together.
 	sendInterval = 100 * time.Millisecond
-	// scanRetry is the time until the next scan after one that failed.
-	scanRetry = 5 * time.Second
+	// checkInterval is how often undecided devices and udev's database are looked at.
+	// A scan is due to the database only after so many times the duration of the last.
+	checkInterval = 500 * time.Millisecond
+	maxScanShare  = 10
+	// timestampAge is the age of a timestamp of a file after which a change leads to
+	// another one, at least. The kernel counts in ticks.
+	timestampAge = 50 * time.Millisecond
 	// firstListTimeout is how long the first list waits for devices that cannot be
 	// evaluated yet: without them, they would seem to be gone after a restart. It is sent
 	// when they are evaluated for the first time after that.
 	firstListTimeout = 5 * time.Second
-	// matchBytes is the memory of a device that matches, in addition to its texts.
-	matchBytes = 768
 )
 
 // The reasons of akri_handler_failures_total.
@@ -43,9 +49,10 @@ const (
 	failedAttribute   = "attribute_timeout"
 	failedRead        = "read"
 	failedUevents     = "uevents"
-	failedDataWatch   = "data_watch"
 	failedEventsLost  = "events_lost"
 	failedDuplicateID = "duplicate_id"
+	failedTooMany     = "too_many_devices"
+	failedTooLarge    = "values_too_large"
 )
 
 // Akri's names in discoveryProperties.
@@ -69,30 +76,22 @@ type Options struct {
 
 // Handler finds the devices of the node. Create it with New.
 type Handler struct {
-	options Options
-	tree    *tree
-	hub     *hub
-	// scanRetry and firstListTimeout are the constants, except in tests.
-	scanRetry, firstListTimeout time.Duration
+	options    Options
+	tree       *tree
+	openEvents func() (source, error)
+	// firstListTimeout is the constant, except in tests.
+	firstListTimeout time.Duration
 }
 
 var _ discovery.Handler = (*Handler)(nil)
 
 // New returns a Handler.
 func New(options Options) *Handler {
-	if options.Sys == "" {
-		options.Sys = DefaultSys
-	}
-	if options.Run == "" {
-		options.Run = DefaultRun
-	}
-	if options.ScanInterval == 0 {
-		options.ScanInterval = scanInterval
-	}
-	t := newTree(options.Sys, options.Run, options.Metrics.Failed)
+	options.Sys, options.Run = cmp.Or(options.Sys, DefaultSys), cmp.Or(options.Run, DefaultRun)
+	options.ScanInterval = cmp.Or(options.ScanInterval, scanInterval)
 	return &Handler{
-		options: options, tree: t, hub: &hub{tree: t, reopenInterval: defaultReopenInterval},
-		scanRetry: scanRetry, firstListTimeout: firstListTimeout,
+		options: options, tree: newTree(options.Sys, options.Run, options.Metrics.Failed), openEvents: openUevents,
+		firstListTimeout: firstListTimeout,
 	}
 }
 
@@ -102,120 +101,134 @@ func (h *Handler) Discover(ctx context.Context, request discovery.Request, send 
 	if err != nil {
 		return discovery.Invalid("%w", err)
 	}
-	events := h.hub.subscribe() // before the scan, so that nothing is missed
-	defer events.close()
+	ctx, cancel := context.WithCancel(ctx)
 	s := &search{
-		known:   budget.Open(ctx),
-		Handler: h, events: events, send: send, finder: newFinder(h.tree, parsed),
+		Handler: h, events: make(chan string, maxEvents), send: send, finder: newFinder(h.tree, parsed), began: time.Now(),
 		presenter: &presenter{
 			details: parsed, failed: h.options.Metrics.Failed,
 			resource: strings.TrimSpace(string(request.Properties[resourceProperty])),
 			vfio:     strings.EqualFold(strings.TrimSpace(string(request.Properties[vfioProperty])), "true"),
 		},
 	}
+	from, err := h.openEvents() // before the scan, so that nothing is missed
+	var receiving sync.WaitGroup
+	receiving.Go(func() { h.receive(ctx, from, err, s.events) })
+	defer receiving.Wait()
+	defer cancel()
 	return s.run(ctx)
 }
 
 // search is one call of Discover.
 type search struct {
 	*Handler
-	events    *subscription
+	events    chan string // devices with events
 	send      func([]discovery.Device) error
 	finder    *finder
 	presenter *presenter
-	// known counts the devices that match.
-	known *budget.Account
 
-	began  time.Time
-	rescan *time.Timer
-	// failing is whether the last scan failed.
+	began time.Time
+	// rescan is when all devices are looked at again. Before check, they are not because
+	// of udev's database.
+	rescan, check time.Time
+	// stored is when the database was changed the last time.
+	stored time.Time
+	// failing is whether devices could not be listed the last time.
 	failing bool
-
-	sent   []discovery.Device
-	sentAt time.Time
+	// sent is the last list; nil before the first.
+	sent []discovery.Device
 }
 
 func (s *search) run(ctx context.Context) error {
-	s.began, s.rescan = time.Now(), time.NewTimer(s.pause())
-	defer s.rescan.Stop()
-	if err := s.scan(ctx, true); err != nil {
+	s.hasNewEntries(s.began)
+	if err := s.look(ctx, true, []string{allDevices}); err != nil {
 		return err
 	}
-	for {
-		if err := s.report(); err != nil {
+	tick := time.NewTicker(checkInterval)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if err := s.report(ctx); err != nil {
 			return err
 		}
-		ready, wake := s.next(time.Now())
-		select {
-		case <-ctx.Done():
-		case <-ready:
-			devPaths, all := s.events.take()
-			s.refresh(ctx, devPaths, all)
-		case <-wake:
-			s.refresh(ctx, s.finder.overdue(time.Now()), false)
-		case <-s.rescan.C:
-			_ = s.scan(ctx, false) // counted, and repeated soon
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		_ = s.look(ctx, false, s.next(ctx, tick.C)) // a failure is counted, and all devices are looked at again soon
 	}
+	return ctx.Err()
 }
 
-// scan looks at all devices, and plans the next scan.
-func (s *search) scan(ctx context.Context, first bool) error {
-	began := time.Now()
-	if err := s.finder.scan(ctx, began, first); err != nil {
-		s.rescan.Reset(min(s.scanRetry, s.pause()))
-		if ctx.Err() != nil {
-			return err
+// next returns the devices to look at when there are some.
+func (s *search) next(ctx context.Context, tick <-chan time.Time) (changed []string) {
+	for len(changed) == 0 {
+		select {
+		case <-ctx.Done():
+			return nil
+		case devPath := <-s.events:
+			changed = []string{devPath}
+			for range len(s.events) {
+				changed = append(changed, <-s.events)
+			}
+		case now := <-tick:
+			changed = slices.Collect(maps.Keys(s.finder.undecided))
+			if !s.rescan.After(now) || s.finder.needsDatabase && !s.check.After(now) && s.hasNewEntries(now) {
+				changed = []string{allDevices}
+			}
 		}
+	}
+	return changed
+}
+
+// hasNewEntries reports whether udev's database has changed since the last call. If it
+// has changed just now, another change may not be seen, so the next call reports it again.
+func (s *search) hasNewEntries(now time.Time) bool {
+	stored := s.tree.databaseTime()
+	if stored.Equal(s.stored) {
+		return false
+	}
+	if age := now.Sub(stored); age > timestampAge || age < 0 {
+		s.stored = stored
+	}
+	return true
+}
+
+// look looks at some devices, and plans when it looks at all: soon if devices may be
+// missing.
+func (s *search) look(ctx context.Context, first bool, changed []string) error {
+	began := time.Now()
+	err := s.finder.look(ctx, began, first, changed)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if slices.Contains(changed, allDevices) {
+		s.options.Metrics.Scanned(began)
+		s.rescan, s.check = began.Add(s.pause()), began.Add(maxScanShare*time.Since(began))
+	}
+	if err != nil {
+		s.rescan = s.check
 		s.tree.failed(failedScan)
 		if !s.failing {
 			slog.Warn("The devices could not be listed; the known ones are kept", "err", err)
 		}
-		s.failing = true
-		return err
 	}
-	s.failing = false
-	s.rescan.Reset(s.pause())
-	s.options.Metrics.Scanned(began)
-	return nil
+	s.failing = err != nil
+	return err
 }
 
-// refresh looks at some devices, or at all.
-func (s *search) refresh(ctx context.Context, devPaths []string, all bool) {
-	if all || !s.finder.refresh(ctx, time.Now(), devPaths) {
-		_ = s.scan(ctx, false) // counted, and repeated soon
-	}
-}
-
-// report sends the list if it differs from the last one.
-func (s *search) report() error {
-	if s.sentAt.IsZero() && len(s.finder.retries) > 0 && time.Since(s.began) < s.firstListTimeout {
+// report sends the list if it differs from the last one. Then it pauses.
+func (s *search) report(ctx context.Context) error {
+	if s.sent == nil && len(s.finder.undecided) > 0 && time.Since(s.began) < s.firstListTimeout {
 		return nil
-	}
-	if err := s.known.Set(s.finder.bytes()); err != nil {
-		return err
 	}
 	devices := s.presenter.devices(s.finder.matches)
-	if !s.sentAt.IsZero() && reflect.DeepEqual(devices, s.sent) {
+	if s.sent != nil && reflect.DeepEqual(devices, s.sent) {
 		return nil
 	}
-	s.sent, s.sentAt = devices, time.Now()
-	return s.send(devices)
-}
-
-// next returns the channel of events, or nil if it is too early for another list, and a
-// channel that wakes the search by then, or when a device has waited for udevd.
-func (s *search) next(now time.Time) (ready <-chan struct{}, wake <-chan time.Time) {
-	if early := s.sentAt.Add(sendInterval).Sub(now); early > 0 {
-		return nil, time.After(early)
+	s.sent = devices
+	if err := s.send(devices); err != nil {
+		return err
 	}
-	if deadline, ok := s.finder.nextDeadline(now); ok {
-		wake = time.After(deadline.Sub(now))
+	select {
+	case <-ctx.Done():
+	case <-time.After(sendInterval):
 	}
-	return s.events.ready, wake
+	return nil
 }
 
 // pause returns the time until the next full scan, so that the nodes of a cluster scan

@@ -3,6 +3,7 @@ package udev
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,7 @@ type listener struct {
 }
 
 // discover runs Discover until the test ends.
-func discover(t testing.TB, h *Handler, details string) *listener {
+func discover(t testing.TB, h discovery.Handler, details string) *listener {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &listener{t: t, lists: make(chan []discovery.Device, 100)}
@@ -69,8 +70,8 @@ func (l *listener) quiet() {
 	}
 }
 
-func (m *machine) handler() *Handler {
-	return New(Options{Sys: m.sys, Run: m.run, ScanInterval: time.Hour})
+func (m *machine) handler() *testHandler {
+	return newTestHandler(Options{Sys: m.sys, Run: m.run, ScanInterval: time.Hour})
 }
 
 const stickTTY = "/devices/pci0000:00/0000:00:14.0/usb3/3-1/3-1:1.0/ttyUSB0"
@@ -111,13 +112,19 @@ func TestDatabaseChanges(t *testing.T) {
 	l.want("")
 }
 
-// TestUdevdStartsLater creates the directory of the database while the handler runs.
+// TestUdevdStartsLater creates the directory of the database while the handler runs, and
+// replaces it.
 func TestUdevdStartsLater(t *testing.T) {
 	m := newMachine(t, "serial.txt")
 	m.must(os.RemoveAll(filepath.Join(m.run, "data")))
 	l := discover(t, m.handler(), rules(`SUBSYSTEM=="tty", TAG=="late"`))
 	l.want("")
 	m.must(os.Mkdir(filepath.Join(m.run, "data"), 0o755))
+	m.store(stickTTY+"/tty/ttyUSB0", "G:late\n")
+	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
+	m.must(os.RemoveAll(m.run))
+	l.want("")
+	m.must(os.MkdirAll(filepath.Join(m.run, "data"), 0o755))
 	m.store(stickTTY+"/tty/ttyUSB0", "G:late\n")
 	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
 }
@@ -181,26 +188,73 @@ func TestDiscoverErrors(t *testing.T) {
 	if !errors.Is(err, gone) {
 		t.Errorf("got %v, want %v", err, gone)
 	}
-	h := New(Options{Sys: filepath.Join(m.sys, "missing"), Run: m.run})
+	h := newTestHandler(Options{Sys: filepath.Join(m.sys, "missing"), Run: m.run})
 	if err = h.Discover(t.Context(), discovery.Request{Details: "udevRules: []"}, send); err == nil {
 		t.Error("sysfs is missing, but there is no error")
 	}
-	if h.hub.stop != nil {
-		t.Error("the sources of events are still open")
+	if len(h.hub.subscriptions) > 0 {
+		t.Error("the source of events is still open")
 	}
 }
 
-// TestPendingIsBounded checks that many events become a scan.
-func TestPendingIsBounded(t *testing.T) {
-	s := &subscription{ready: make(chan struct{}, 1), pending: map[string]bool{}}
-	for i := range 3 * maxPending {
-		s.add("/devices/" + filepath.Base(t.Name()) + string(rune(i)))
+// TestNoEvents has a kernel that sends no events. Scans replace them.
+func TestNoEvents(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	read, _, failures := m.faulty()
+	h := newTestHandler(Options{ScanInterval: 50 * time.Millisecond})
+	h.tree, h.openEvents = read, func() (source, error) { return nil, errors.New("no sockets of this family") }
+	l := discover(t, h, rules(`SUBSYSTEM=="tty", KERNEL=="ttyUSB0"`))
+	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
+	m.unplug(stickTTY)
+	l.want("")
+	eventually(t, "it is counted", func() bool { return failures.of(failedUevents) == 1 })
+}
+
+// TestMoreEventsThanWait has more events than may wait for a request, which is busy.
+func TestMoreEventsThanWait(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	h, fault, failures := m.faultyHandler()
+	h.tree.reader.timeout = time.Hour
+	l := discover(t, h, rules(stickRule))
+	l.want(found0)
+	answer := fault.block("3-1/idProduct")
+	defer answer()
+	before := fault.begun("3-1/idProduct")
+	h.hub.publish(usbStick)
+	eventually(t, "the attribute is read", func() bool { return fault.begun("3-1/idProduct") > before })
+	for i := range maxEvents + 50 {
+		h.hub.publish(fmt.Sprintf("/devices/%d", i))
 	}
-	devPaths, all := s.take()
-	if !all || len(devPaths) > maxPending {
-		t.Errorf("%d devices, all: %t", len(devPaths), all)
+	m.unplug(usbStick)
+	h.hub.publish(usbStick)
+	h.hub.publish() // events were lost
+	answer()
+	l.want("")
+	eventually(t, "the loss is counted", func() bool { return failures.of(failedEventsLost) == 1 })
+	l.quiet()
+}
+
+// TestChangesOfTheDatabaseInOneTick has two changes with one timestamp. The second one may
+// come after the first has been seen.
+func TestChangesOfTheDatabaseInOneTick(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	s, now := &search{Handler: m.handler().Handler}, time.Now()
+	changed := now.Add(-time.Hour)
+	want := func(what string, at time.Time, want bool) {
+		t.Helper()
+		m.must(os.Chtimes(filepath.Join(m.run, "data"), changed, changed))
+		if got := s.hasNewEntries(at); got != want {
+			t.Errorf("%s: %t, want %t", what, got, want)
+		}
 	}
-	if devPaths, all = s.take(); len(devPaths) > 0 || all {
-		t.Errorf("afterwards %d devices, all: %t", len(devPaths), all)
-	}
+	want("at first", now, true)
+	want("nothing has changed", now, false)
+	changed = now
+	want("a change just now", now, true)
+	want("perhaps another one", now.Add(timestampAge), true)
+	want("none after that", now.Add(timestampAge+1), true)
+	want("it is known", now.Add(timestampAge+1), false)
+	changed = now.Add(time.Hour)
+	want("the clock was set back", now, true)
+	want("nothing has changed since", now, false)
 }

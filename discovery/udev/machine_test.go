@@ -1,13 +1,18 @@
 package udev
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -152,4 +157,77 @@ func (m *machine) unplug(devPath string) {
 
 func (m *machine) tree() *tree {
 	return newTree(m.sys, m.run, func(reason string) { m.t.Logf("failure: %s", reason) })
+}
+
+// scan looks at all devices.
+func (f *finder) scan(ctx context.Context, now time.Time, first bool) error {
+	return f.look(ctx, now, first, []string{allDevices})
+}
+
+// again looks at the devices that are undecided.
+func (f *finder) again(ctx context.Context, now time.Time) error {
+	return f.look(ctx, now, false, slices.Collect(maps.Keys(f.undecided)))
+}
+
+// refresh looks at some devices.
+func (f *finder) refresh(ctx context.Context, now time.Time, devPaths []string) (complete bool) {
+	return f.look(ctx, now, false, devPaths) == nil
+}
+
+// testHandler is a Handler whose events come from a test.
+type testHandler struct {
+	*Handler
+	hub *hub
+}
+
+func newTestHandler(options Options) *testHandler {
+	h := &testHandler{Handler: New(options), hub: &hub{subscriptions: map[*subscription]bool{}}}
+	h.openEvents = h.hub.open
+	return h
+}
+
+// hub distributes events to all requests.
+type hub struct {
+	mu            sync.Mutex // protects what follows
+	subscriptions map[*subscription]bool
+}
+
+// subscription has the events for one request. Without a device, events were lost.
+type subscription struct {
+	hub    *hub
+	events chan []string
+}
+
+func (h *hub) open() (source, error) {
+	s := &subscription{hub: h, events: make(chan []string, 100)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.subscriptions[s] = true
+	return s, nil
+}
+
+func (h *hub) publish(devPaths ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.subscriptions {
+		s.events <- devPaths
+	}
+}
+
+func (s *subscription) next(ctx context.Context) ([]string, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case devPaths := <-s.events:
+		if devPaths == nil {
+			return nil, errLost
+		}
+		return devPaths, nil
+	}
+}
+
+func (s *subscription) close() {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	delete(s.hub.subscriptions, s)
 }

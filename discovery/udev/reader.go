@@ -2,7 +2,9 @@ package udev
 
 import (
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -18,12 +20,7 @@ const (
 	maxStuckReads = 32
 	// maxResultAge is how old the result of a late read may be when it is used. It is
 	// longer than the pause before the next attempt.
-	maxResultAge = maxRetryDelay + 2*time.Second
-	// errorPatience is how long an error of a driver leaves open whether the file has
-	// content. A file that cannot be read for longer counts as missing.
-	errorPatience = 30 * time.Second
-	// maxFaultyFiles bounds the files whose errors are remembered.
-	maxFaultyFiles = 1000
+	maxResultAge = 5 * time.Second
 )
 
 var (
@@ -41,26 +38,16 @@ type reader struct {
 
 	mu sync.Mutex // protects what follows
 	// late are the reads that have exceeded the timeout, by file.
-	late map[fileID]*lateRead
+	late map[string]*lateRead
 	// stuck is how many of those have not returned, including forgotten ones.
 	stuck int
-	// faulty is when the driver first failed to answer for a file.
-	faulty map[fileID]time.Time
-}
-
-// fileID identifies a file. A device that is plugged in again has other files, even if
-// their paths are the same.
-type fileID struct{ device, inode uint64 }
-
-func idOf(info os.FileInfo) fileID {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return fileID{stat.Dev, stat.Ino}
-	}
-	return fileID{}
 }
 
 // lateRead is a read that has been started. The reader's mu protects it.
 type lateRead struct {
+	// info identifies the file. A device that is plugged in again has other files, even
+	// if their paths are the same.
+	info    os.FileInfo
 	done    chan struct{}
 	text    string
 	err     error
@@ -69,56 +56,49 @@ type lateRead struct {
 }
 
 func newReader(read func(file string, limit int64) (string, error)) *reader {
-	return &reader{
-		read: read, timeout: readTimeout, now: time.Now, late: map[fileID]*lateRead{}, faulty: map[fileID]time.Time{},
-	}
+	return &reader{read: read, timeout: readTimeout, now: time.Now, late: map[string]*lateRead{}}
 }
 
 // content returns the beginning of a file. If the kernel does not answer in time, the
 // answer is kept for the next call.
-func (r *reader) content(file string, id fileID, limit int64) (string, error) {
-	own, err := r.begin(file, id, limit)
+func (r *reader) content(file string, info os.FileInfo, limit int64) (string, error) {
+	own, err := r.begin(file, info, limit)
 	if err != nil {
 		return "", err
 	}
-	deadline := time.NewTimer(r.timeout)
-	defer deadline.Stop()
 	select {
 	case <-own.done:
-	case <-deadline.C:
+	case <-time.After(r.timeout):
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if own.ended.IsZero() {
 		own.isStuck = true
 		r.stuck++
-		r.late[id] = own
+		r.late[file] = own
 		return "", errTimeout
 	}
-	return own.text, r.judge(id, own.err, own.ended)
+	return own.text, own.err
 }
 
 // begin starts a read, or returns a late one that has returned. It never starts a second
 // one for a file that is stuck.
-func (r *reader) begin(file string, id fileID, limit int64) (*lateRead, error) {
+func (r *reader) begin(file string, info os.FileInfo, limit int64) (*lateRead, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for each, read := range r.late {
-		if !read.ended.IsZero() && r.now().Sub(read.ended) > maxResultAge {
-			delete(r.late, each)
-		}
-	}
-	if former := r.late[id]; former != nil {
-		if former.ended.IsZero() {
-			return nil, errTimeout
-		}
-		delete(r.late, id)
+	maps.DeleteFunc(r.late, func(_ string, each *lateRead) bool {
+		return !each.ended.IsZero() && r.now().Sub(each.ended) > maxResultAge
+	})
+	switch former := r.late[file]; {
+	case former != nil && os.SameFile(former.info, info) && former.ended.IsZero():
+		return nil, errTimeout
+	case former != nil && os.SameFile(former.info, info):
+		delete(r.late, file)
 		return former, nil
-	}
-	if r.stuck >= maxStuckReads {
+	case r.stuck >= maxStuckReads:
 		return nil, errStuck
 	}
-	own := &lateRead{done: make(chan struct{})}
+	own := &lateRead{info: info, done: make(chan struct{})}
 	go func() {
 		text, err := r.read(file, limit)
 		r.mu.Lock()
@@ -132,56 +112,28 @@ func (r *reader) begin(file string, id fileID, limit int64) (*lateRead, error) {
 	return own, nil
 }
 
-// judge returns the error of a read, or that the file has no content if its driver has
-// failed for long.
-func (r *reader) judge(id fileID, err error, now time.Time) error {
-	if err == nil || isAbsent(err) || isExhausted(err) {
-		delete(r.faulty, id)
-		return err
-	}
-	since, known := r.faulty[id]
-	switch {
-	case !known && len(r.faulty) >= maxFaultyFiles:
-		clear(r.faulty) // most are of devices that are gone
-		fallthrough
-	case !known:
-		r.faulty[id] = now
-	case now.Sub(since) > errorPatience:
-		return errNoContent
-	}
-	return err
+// absences are the errors that mean that something does not exist or has no value.
+var absences = []syscall.Errno{
+	syscall.ENOENT, syscall.ENOTDIR, syscall.ENODEV, syscall.ENXIO, // gone
+	syscall.ENODATA, syscall.EINVAL, syscall.EOPNOTSUPP, syscall.ENOSYS, // drivers, for what a device lacks
+	syscall.EACCES, syscall.EPERM, // the handler will never be permitted to
+	syscall.ELOOP, syscall.ENAMETOOLONG,
 }
 
-// errNoContent is the error of a file whose driver has failed for long.
-var errNoContent error = syscall.ENODATA
+// exhaustions are errors about the resources of the handler or of the node.
+var exhaustions = []syscall.Errno{
+	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN,
+}
 
 // isAbsent reports whether an error means that something does not exist or has no value.
 // After any other error, nothing is known about it.
 func isAbsent(err error) bool {
-	var number syscall.Errno
-	if !errors.As(err, &number) {
-		return false
-	}
-	switch number {
-	case syscall.ENOENT, syscall.ENOTDIR, syscall.ENODEV, syscall.ENXIO, // gone
-		syscall.ENODATA, syscall.EINVAL, syscall.EOPNOTSUPP, syscall.ENOSYS, // drivers, for what a device lacks
-		syscall.EACCES, syscall.EPERM, // the handler will never be permitted to
-		syscall.ELOOP, syscall.ENAMETOOLONG:
-		return true
-	}
-	return false
+	number, ok := errors.AsType[syscall.Errno](err)
+	return ok && slices.Contains(absences, number)
 }
 
-// isExhausted reports whether an error is about the resources of the handler or of the
-// node, and not about the file.
-func isExhausted(err error) bool {
-	var number syscall.Errno
-	if !errors.As(err, &number) {
-		return false
-	}
-	switch number {
-	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN:
-		return true
-	}
-	return false
+// isOfDriver reports whether an error that is not about absence is the answer of a driver.
+func isOfDriver(err error) bool {
+	number, ok := errors.AsType[syscall.Errno](err)
+	return ok && !slices.Contains(exhaustions, number)
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -97,6 +96,16 @@ func TestStuckReads(t *testing.T) {
 	eventually(t, "a late answer is used", func() bool { value, err := stuckAttribute(0); return value == "late" && err == nil })
 }
 
+// infoOf returns what identifies a new file.
+func infoOf(t *testing.T) os.FileInfo {
+	t.Helper()
+	info, err := os.Stat(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
 // TestLateAnswers checks which answers of drivers are used later.
 func TestLateAnswers(t *testing.T) {
 	now := time.Now()
@@ -115,10 +124,10 @@ func TestLateAnswers(t *testing.T) {
 		defer mu.Unlock()
 		return now
 	}
-	late := func(id fileID) {
+	late := func(info os.FileInfo) {
 		t.Helper()
 		r.timeout = time.Millisecond
-		if _, err := r.content("file", id, 1); !errors.Is(err, errTimeout) {
+		if _, err := r.content("file", info, 1); !errors.Is(err, errTimeout) {
 			t.Fatalf("got %v, want %v", err, errTimeout)
 		}
 		r.timeout = time.Minute
@@ -129,13 +138,13 @@ func TestLateAnswers(t *testing.T) {
 			return r.stuck == 0
 		})
 	}
-	want := func(what string, id fileID, want string) {
+	want := func(what string, info os.FileInfo, want string) {
 		t.Helper()
-		if got, err := r.content("file", id, 1); got != want || err != nil {
+		if got, err := r.content("file", info, 1); got != want || err != nil {
 			t.Errorf("%s: %q, %v; want %q", what, got, err, want)
 		}
 	}
-	one, other := fileID{1, 1}, fileID{1, 2}
+	one, other := infoOf(t), infoOf(t)
 	late(one)
 	want("the late answer", one, "1")
 	late(one)
@@ -151,44 +160,6 @@ func TestLateAnswers(t *testing.T) {
 	}
 }
 
-// TestDriverErrors lets a driver fail for long. Then the attribute counts as missing.
-func TestDriverErrors(t *testing.T) {
-	now, result := time.Now(), error(syscall.EIO)
-	r := newReader(func(string, int64) (string, error) { return "text", result })
-	r.now = func() time.Time { return now }
-	id := fileID{1, 1}
-	want := func(what string, absent bool) {
-		t.Helper()
-		if _, err := r.content("file", id, 1); err == nil || isAbsent(err) != absent {
-			t.Errorf("%s: %v, want absent: %t", what, err, absent)
-		}
-	}
-	want("at first", false)
-	now = now.Add(errorPatience)
-	want("later", false)
-	now = now.Add(1)
-	want("after a long time", true)
-	result = nil
-	if text, err := r.content("file", id, 1); text != "text" || err != nil {
-		t.Errorf("afterwards: %q, %v", text, err)
-	}
-	result = syscall.EIO
-	want("again", false)
-	result = syscall.EMFILE // says nothing about the device
-	for range 3 {
-		want("without file descriptors", false)
-		now = now.Add(errorPatience + 1)
-	}
-	result = syscall.EIO
-	for i := range 3 * maxFaultyFiles {
-		id.inode = uint64(i)
-		want("of many files", false)
-	}
-	if len(r.faulty) > maxFaultyFiles {
-		t.Errorf("%d errors are remembered", len(r.faulty))
-	}
-}
-
 // TestPipe reads a file for which the kernel itself blocks.
 func TestPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -197,8 +168,8 @@ func TestPipe(t *testing.T) {
 	}
 	r := newReader(readUpTo)
 	r.timeout = time.Millisecond
-	id := fileID{1, 1}
-	if _, err := r.content(pipe, id, 10); !errors.Is(err, errTimeout) {
+	info := infoOf(t)
+	if _, err := r.content(pipe, info, 10); !errors.Is(err, errTimeout) {
 		t.Errorf("got %v, want %v", err, errTimeout)
 	}
 	if err := os.WriteFile(pipe, []byte("answer"), 0); err != nil {
@@ -207,7 +178,7 @@ func TestPipe(t *testing.T) {
 	var text string
 	eventually(t, "the answer is used", func() (ok bool) {
 		var err error
-		text, err = r.content(pipe, id, 10)
+		text, err = r.content(pipe, info, 10)
 		return err == nil
 	})
 	if text != "answer" {

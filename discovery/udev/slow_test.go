@@ -7,11 +7,11 @@ import (
 )
 
 // faultyHandler returns an impatient handler whose files can fail. It scans once.
-func (m *machine) faultyHandler() (*Handler, *faults, *failureCount) {
+func (m *machine) faultyHandler() (*testHandler, *faults, *failureCount) {
 	read, fault, failures := m.faulty()
 	read.reader.timeout = 50 * time.Millisecond
-	h := New(Options{ScanInterval: time.Hour})
-	h.tree, h.hub.tree = read, read
+	h := newTestHandler(Options{ScanInterval: time.Hour})
+	h.tree = read
 	return h, fault, failures
 }
 
@@ -106,7 +106,6 @@ func TestManyRequests(t *testing.T) {
 func TestFailedScan(t *testing.T) {
 	m := newMachine(t, "serial.txt")
 	h, fault, failures := m.faultyHandler()
-	h.scanRetry = 100 * time.Millisecond
 	l := discover(t, h, rules(stickRule))
 	l.want(found0)
 	fault.set("class/tty", syscall.EMFILE)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Bounds on what is read.
@@ -39,22 +40,28 @@ type fileSystem struct {
 
 func newTree(sys, run string, failed func(reason string)) *tree {
 	system := fileSystem{lstat: os.Lstat, readlink: os.Readlink, readDir: os.ReadDir, read: readUpTo}
-	return newTreeOf(system, sys, run, failed)
-}
-
-func newTreeOf(system fileSystem, sys, run string, failed func(reason string)) *tree {
 	return &tree{sys: sys, run: run, files: system, reader: newReader(system.read), failed: failed}
 }
 
 // udevd reports whether udevd runs, so that new devices will get an entry in its database.
-func (t *tree) udevd() bool {
-	_, err := t.files.lstat(filepath.Join(t.run, "control"))
-	return err == nil || !isAbsent(err)
+func (t *tree) udevd() bool { return t.has(filepath.Join(t.run, "control")) }
+
+// databaseTime returns when udev's database was changed the last time, or zero if there is
+// none. udevd replaces entries, which changes their directory.
+func (t *tree) databaseTime() time.Time {
+	info, err := t.files.lstat(filepath.Join(t.run, "data"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
-// exists reports whether a device exists. It does unless it is certain that it does not.
-func (t *tree) exists(devPath string) bool {
-	_, err := t.files.lstat(filepath.Join(t.sys, devPath, "uevent"))
+// exists reports whether a device exists.
+func (t *tree) exists(devPath string) bool { return t.has(filepath.Join(t.sys, devPath, "uevent")) }
+
+// has reports whether a file exists. It does unless it is certain that it does not.
+func (t *tree) has(file string) bool {
+	_, err := t.files.lstat(file)
 	return err == nil || !isAbsent(err)
 }
 
@@ -79,65 +86,41 @@ func isDevPath(text string) bool {
 	return strings.HasPrefix(text, "/devices/") && path.Clean(text) == text
 }
 
-// linkBase returns the last element of the target of a link in a device's directory, or ""
-// if there is none.
-func (t *tree) linkBase(devPath, name string) (string, error) {
-	target, err := t.files.readlink(filepath.Join(t.sys, devPath, name))
-	switch {
-	case err == nil:
-		return path.Base(target), nil
-	case isAbsent(err):
-		return "", nil
-	}
-	return "", err
-}
-
 // attribute reads an attribute, without the newline at its end. As in udev, "driver",
 // "module" and "subsystem" are the last element of the link's target.
 func (t *tree) attribute(devPath, name string) (value string, found bool, err error) {
 	file := filepath.Join(t.sys, devPath, name)
 	info, err := t.files.lstat(file)
 	switch {
-	case err != nil && isAbsent(err):
-		return "", false, nil
 	case err != nil:
 		return "", false, err
-	case info.Mode().Type() == os.ModeSymlink:
-		if name != "driver" && name != "module" && name != "subsystem" {
-			return "", false, nil
-		}
-		base, err := t.linkBase(devPath, name)
-		return base, base != "", err
+	case info.Mode().Type() == os.ModeSymlink && (name == "driver" || name == "module" || name == "subsystem"):
+		value, err = t.files.readlink(file)
+		value = path.Base(value)
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o444 == 0:
 		return "", false, nil
+	case name == "uevent":
+		value, err = t.reader.content(file, info, maxUeventBytes)
+	default:
+		value, err = t.reader.content(file, info, maxAttributeBytes)
 	}
-	content, err := t.reader.content(file, idOf(info), maxAttributeBytes)
-	switch {
-	case err == nil:
-		return strings.TrimRight(content, "\r\n"), true, nil
-	case isAbsent(err):
-		return "", false, nil
-	}
-	return "", false, err
-}
-
-// uevent reads the kernel's properties of a device.
-func (t *tree) uevent(devPath string) (string, error) {
-	file := filepath.Join(t.sys, devPath, "uevent")
-	info, err := t.files.lstat(file)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	return t.reader.content(file, idOf(info), maxUeventBytes)
+	return strings.TrimRight(value, "\r\n"), true, nil
 }
 
-// unread counts an error after which nothing is known.
-func (t *tree) unread(err error) {
-	if errors.Is(err, errTimeout) || errors.Is(err, errStuck) {
+// unread returns the error if it leaves open what a file contains, and counts that.
+func (t *tree) unread(err error) error {
+	switch {
+	case err == nil || isAbsent(err):
+		return nil
+	case errors.Is(err, errTimeout) || errors.Is(err, errStuck):
 		t.failed(failedAttribute)
-		return
+	default:
+		t.failed(failedRead)
 	}
-	t.failed(failedRead)
+	return err
 }
 
 // readUpTo reads the beginning of a file.

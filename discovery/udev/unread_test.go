@@ -52,8 +52,8 @@ func TestUnreadFiles(t *testing.T) {
 			known, now := newFinder(read, d), time.Now()
 			m.must(known.scan(t.Context(), now, true))
 			before := known.matches[knownTTY]
-			if before == nil || len(known.matches) != 1 || len(known.retries) != 0 {
-				t.Fatalf("at first: %v, %v", known.matches, known.retries)
+			if before == nil || len(known.matches) != 1 || len(known.undecided) != 0 {
+				t.Fatalf("at first: %v, %v", known.matches, known.undecided)
 			}
 			fault.set(tc.file, tc.err)
 			fresh := newFinder(read, d)
@@ -66,8 +66,8 @@ func TestUnreadFiles(t *testing.T) {
 					if got := f.matches[knownTTY]; got != nil != (f == known) || f == known && got != before {
 						t.Errorf("finder %d: while it cannot be read: %+v", i, got)
 					}
-					if deadline, ok := f.nextDeadline(now); !ok || !deadline.Equal(now.Add(minRetryDelay)) {
-						t.Errorf("finder %d: evaluated again at %v, %t", i, deadline, ok)
+					if !f.undecided[knownTTY].Equal(now) {
+						t.Errorf("finder %d: undecided are %v", i, f.undecided)
 					}
 				}
 			}
@@ -75,15 +75,10 @@ func TestUnreadFiles(t *testing.T) {
 				t.Error("it is not counted")
 			}
 			fault.set(tc.file, nil)
-			now = now.Add(minRetryDelay)
 			for i, f := range []*finder{known, fresh} {
-				again := f.overdue(now)
-				if !slices.Contains(again, knownTTY) {
-					t.Fatalf("finder %d: not evaluated again, but %q", i, again)
-				}
-				f.refresh(t.Context(), now, again)
-				if f.matches[knownTTY] == nil || len(f.retries) != 0 {
-					t.Errorf("finder %d: afterwards: %v, %v", i, f.matches, f.retries)
+				m.must(f.again(t.Context(), now.Add(checkInterval))) // without an event
+				if f.matches[knownTTY] == nil || len(f.undecided) != 0 {
+					t.Errorf("finder %d: afterwards: %v, %v", i, f.matches, f.undecided)
 				}
 			}
 		})
@@ -101,8 +96,8 @@ func TestMissingFiles(t *testing.T) {
 		m.must(f.scan(t.Context(), time.Now(), true))
 		fault.set("3-1/idProduct", err)
 		m.must(f.scan(t.Context(), time.Now(), false))
-		if len(f.matches) != 0 || len(f.retries) != 0 || failures.of(failedRead) != 0 {
-			t.Errorf("%v: %v, %v, %d failures", err, f.matches, f.retries, failures.of(failedRead))
+		if len(f.matches) != 0 || len(f.undecided) != 0 || failures.of(failedRead) != 0 {
+			t.Errorf("%v: %v, %v, %d failures", err, f.matches, f.undecided, failures.of(failedRead))
 		}
 	}
 }
@@ -113,7 +108,7 @@ func TestGoneWhileUnread(t *testing.T) {
 		"scan":    func(t *testing.T, f *finder) { _ = f.scan(t.Context(), time.Now(), false) },
 		"refresh": func(t *testing.T, f *finder) { f.refresh(t.Context(), time.Now(), []string{usbStick}) },
 		"again": func(t *testing.T, f *finder) {
-			f.refresh(t.Context(), time.Now(), f.overdue(time.Now().Add(time.Hour)))
+			_ = f.again(t.Context(), time.Now()) // the lists cannot be read
 		},
 	} {
 		for _, file := range []string{"3-1/idProduct", "class/tty", "class"} {
@@ -123,14 +118,14 @@ func TestGoneWhileUnread(t *testing.T) {
 			m.must(f.scan(t.Context(), time.Now(), true))
 			fault.set("3-1/idProduct", syscall.EIO)
 			m.must(f.scan(t.Context(), time.Now(), false))
-			if f.matches[knownTTY] == nil || len(f.retries) == 0 {
+			if f.matches[knownTTY] == nil || len(f.undecided) == 0 {
 				t.Fatalf("%s: it is not evaluated again", name)
 			}
 			fault.set(file, syscall.EIO)
 			m.unplug(usbStick)
 			look(t, f)
-			if len(f.matches) != 0 || len(f.retries) != 0 {
-				t.Errorf("%s, %s: %v, %v", name, file, f.matches, f.retries)
+			if len(f.matches) != 0 || len(f.undecided) != 0 {
+				t.Errorf("%s, %s: %v, %v", name, file, f.matches, f.undecided)
 			}
 		}
 	}
@@ -151,8 +146,8 @@ func TestGoneWhileRead(t *testing.T) {
 	m.unplug(usbStick)
 	fault.set("3-1/idProduct", syscall.EIO)
 	answer()
-	if <-done; len(f.matches) != 0 || len(f.retries) != 0 {
-		t.Errorf("%v, %v", f.matches, f.retries)
+	if <-done; len(f.matches) != 0 || len(f.undecided) != 0 {
+		t.Errorf("%v, %v", f.matches, f.undecided)
 	}
 }
 
@@ -183,68 +178,33 @@ func TestUnreadLists(t *testing.T) {
 	}
 }
 
-// TestUnreadDirectory makes the directory of a device with an event fail.
-func TestUnreadDirectory(t *testing.T) {
-	m := newMachine(t, "serial.txt")
-	read, fault, _ := m.faulty()
-	f := newFinder(read, parse(t, rules(stickRule)))
-	m.must(f.scan(t.Context(), time.Now(), true))
-	fault.set(stickTTY, syscall.ENFILE)
-	if f.refresh(t.Context(), time.Now(), []string{usbStick}) || f.matches[knownTTY] == nil {
-		t.Errorf("complete, or lost: %v", f.matches)
-	}
-}
-
-// TestRetriesBackOff evaluates a device again and again.
-func TestRetriesBackOff(t *testing.T) {
-	m := newMachine(t, "serial.txt")
-	read, fault, _ := m.faulty()
-	fault.set("3-1/idProduct", syscall.EMFILE)
-	f, now := newFinder(read, parse(t, rules(stickRule))), time.Now()
-	m.must(f.scan(t.Context(), now, true))
-	for _, want := range []time.Duration{1, 2, 4, 8, 8} {
-		deadline, _ := f.nextDeadline(now)
-		if got := deadline.Sub(now); got != want*time.Second {
-			t.Errorf("evaluated again after %v, want %v s", got, int(want))
-		}
-		m.must(f.scan(t.Context(), now, false)) // in between, which changes nothing
-		now = deadline
-		f.refresh(t.Context(), now, f.overdue(now))
-	}
-}
-
-// TestEventWithoutDescriptors has an entry of udev's database whose device cannot be
-// found out: it may be any.
-func TestEventWithoutDescriptors(t *testing.T) {
-	m := newMachine(t, "serial.txt")
-	read, fault, _ := m.faulty()
-	w, err := openDataWatch(read)
-	m.must(err)
-	defer w.close()
-	for record, file := range map[string]string{
-		"n7": "wwan0/ifindex", "n8": "class/net", "c188:0": "char/188:0", "+usb:3-1": "bus/usb/devices/3-1",
+// TestDriverFails lets a driver fail for long. Then the attribute counts as missing.
+func TestDriverFails(t *testing.T) {
+	for _, tc := range []struct {
+		reason, rule string
+		err          error
+		after        time.Duration
+		want         bool
+	}{
+		{"the driver may recover", stickRule, syscall.EIO, errorPatience, true},
+		{"the device has no such attribute", stickRule, syscall.EIO, errorPatience + 1, false},
+		{"and matches for that reason", `SUBSYSTEM=="tty", KERNEL=="ttyUSB0", ATTRS{idProduct}!="ea60"`, syscall.EIO, errorPatience + 1, true},
+		{"that says nothing about the device", stickRule, syscall.EMFILE, time.Hour, true},
 	} {
-		fault.set(file, syscall.EMFILE)
-		if devPath, err := read.deviceOf(record); err == nil || isAbsent(err) {
-			t.Errorf("%s: the device is %q, %v", record, devPath, err)
+		m := newMachine(t, "serial.txt")
+		read, fault, _ := m.faulty()
+		f, now := newFinder(read, parse(t, rules(tc.rule))), time.Now()
+		m.must(f.scan(t.Context(), now, true))
+		fault.set("3-1/idProduct", tc.err)
+		m.must(f.scan(t.Context(), now, false))
+		m.must(f.again(t.Context(), now.Add(tc.after)))
+		if got := f.matches[knownTTY] != nil; got != tc.want {
+			t.Errorf("%s: found: %t, want %t", tc.reason, got, tc.want)
 		}
-		fault.set(file, nil)
-	}
-	fault.set("188:0", syscall.EMFILE)
-	m.store(knownTTY, "G:x\n")
-	for deadline := time.After(limit); ; {
-		select {
-		case event := <-w.watcher.Events:
-			devPath, ok, err := w.changed(event)
-			m.must(err)
-			if ok {
-				if devPath != "" {
-					t.Errorf("the event is about %s", devPath)
-				}
-				return
-			}
-		case <-deadline:
-			t.Fatal("no event")
+		fault.set("3-1/idProduct", nil)
+		m.must(f.scan(t.Context(), now.Add(tc.after), false))
+		if got, want := f.matches[knownTTY] != nil, tc.rule == stickRule; got != want || len(f.undecided) > 0 {
+			t.Errorf("%s: afterwards: found: %t, undecided: %v", tc.reason, got, f.undecided)
 		}
 	}
 }

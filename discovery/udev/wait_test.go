@@ -3,7 +3,6 @@ package udev
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 )
@@ -45,14 +44,14 @@ func TestWaitForEntry(t *testing.T) {
 	w.plug(newTTYText)
 	w.check(newTTY, 0, false)
 	w.check(newTTY, udevdTimeout-1, false)
-	if deadline, ok := w.finder.nextDeadline(w.now); !ok || !deadline.Equal(w.now.Add(udevdTimeout)) {
-		t.Errorf("the deadline is %v, %t", deadline, ok)
+	if since := w.finder.undecided[newTTY]; !since.Equal(w.now) {
+		t.Errorf("it is undecided since %v", since)
 	}
 	w.store(newTTY, "E:ID_MM_DEVICE_IGNORE=1\n")
 	w.check(newTTY, udevdTimeout-1, false)
 	w.store(newTTY, "E:ID_MM_DEVICE_IGNORE=0\n")
 	w.check(newTTY, udevdTimeout-1, true)
-	if _, ok := w.finder.nextDeadline(w.now); ok {
+	if len(w.finder.undecided) > 0 {
 		t.Error("the device still waits")
 	}
 }
@@ -61,10 +60,10 @@ func TestUdevdNeverSeesADevice(t *testing.T) {
 	w := newWaiting(t, `KERNEL=="ttyUSB9", TAG!="x"`)
 	w.plug(newTTYText)
 	w.check(newTTY, 0, false)
-	if got := w.finder.overdue(w.now.Add(udevdTimeout)); !slices.Equal(got, []string{newTTY}) {
-		t.Errorf("overdue: %q", got)
+	w.must(w.finder.again(t.Context(), w.now.Add(udevdTimeout))) // without an event
+	if w.finder.matches[newTTY] == nil {
+		t.Error("it is not found without udevd")
 	}
-	w.check(newTTY, udevdTimeout, true)
 	w.check(newTTY, udevdTimeout+1, true)
 }
 
@@ -75,8 +74,8 @@ func TestScanFindsADeviceThatUdevdHasNotSeen(t *testing.T) {
 		t.Errorf("found: %t, %v", w.finder.matches[newTTY] != nil, err)
 	}
 	w.unplug(newTTY)
-	if err := w.finder.scan(t.Context(), w.now, false); err != nil || !w.finder.waiting[newTTY].IsZero() {
-		t.Errorf("it still waits: %v, %v", w.finder.waiting, err)
+	if err := w.finder.scan(t.Context(), w.now, false); err != nil || len(w.finder.undecided) > 0 {
+		t.Errorf("it still waits: %v, %v", w.finder.undecided, err)
 	}
 }
 

@@ -16,9 +16,9 @@ const (
 	maxRuleBytes  = 4096
 	maxConditions = 50
 	maxProperties = 100
-	// maxInstructions bounds the regular expressions of all rules, in instructions of the
-	// compiled ones, of about 50 bytes each.
-	maxInstructions = 4096
+	// maxInstructions bounds the globs and regular expressions of all rules, in instructions
+	// of the compiled ones, of about 50 bytes each.
+	maxInstructions = 16384
 )
 
 // Details are the discoveryDetails of udev.
@@ -138,24 +138,11 @@ func (d *Details) setID(text string) error {
 // NeedsDatabase reports whether the result depends on udev's database: on tags, links or
 // properties that the kernel does not have.
 func (d *Details) NeedsDatabase() bool {
-	ofUdev := func(field Field, key string) bool {
-		return field == Tag || field == Tags || field == Env && !slices.Contains(kernelProperties, key)
-	}
-	if d.Symlinks {
-		return true
-	}
+	references := append(slices.Collect(maps.Values(d.Properties)), d.ID...)
 	for _, rule := range d.Rules {
-		if slices.ContainsFunc(rule, func(c Condition) bool { return ofUdev(c.Field, c.Key) }) {
-			return true
+		for _, condition := range rule {
+			references = append(references, condition.Reference)
 		}
 	}
-	for _, reference := range append(slices.Collect(maps.Values(d.Properties)), d.ID...) {
-		if ofUdev(reference.Field, reference.Key) {
-			return true
-		}
-	}
-	return false
+	return d.Symlinks || slices.ContainsFunc(references, Reference.ofUdev)
 }
-
-// kernelProperties are properties that udev never changes.
-var kernelProperties = []string{"DEVPATH", "DEVNAME", "DEVTYPE", "DRIVER", "IFINDEX", "MAJOR", "MINOR", "MODALIAS", "SUBSYSTEM"}

@@ -2,7 +2,7 @@
 // syntax, and options.
 //
 // The reading order is details.go (the YAML), parse.go (the text of a rule), rule.go
-// (what a rule means for a device), pattern.go and glob.go (values).
+// (what a rule means for a device), pattern.go (values).
 //
 // Always: an error names the rule, the column and the remedy. Matching takes time
 // proportional to the length of the pattern times the length of the value. Never: an

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,6 +21,9 @@ var otherKeys = []string{
 
 // operators are those of udev's rules, longest first.
 var operators = []string{"==", "!=", "+=", "-=", ":=", "="}
+
+// word is what may be the name of a field.
+var word = regexp.MustCompile(`^\w*`)
 
 // ruleParser reads a rule from left to right.
 type ruleParser struct {
@@ -82,28 +86,22 @@ func (p *ruleParser) condition() (Condition, *details.Fault) {
 	}
 	pattern, err := newPattern(value, field.regex(not), p.left)
 	if errors.Is(err, errTooLarge) {
-		return Condition{}, at.fault("%v", err).Hintf("write fewer repetitions such as {100}, or use globs or several Configurations")
+		return Condition{}, at.fault("%v", err).Hintf("write fewer wildcards and repetitions such as {100}, or use several Configurations")
 	}
 	if err != nil {
 		return Condition{}, at.fault("%v", err).Hintf("%s is compared with shell globs and with regular expressions", field)
 	}
 	p.left -= pattern.size
-	return Condition{Field: field, Key: key, Not: not, Pattern: pattern}, nil
+	return Condition{Reference{field, key}, not, pattern}, nil
 }
 
 func (p *ruleParser) field() (Field, string, *details.Fault) {
-	length := strings.IndexFunc(p.rest, func(c rune) bool {
-		return !(c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9')
-	})
-	if length < 0 {
-		length = len(p.rest)
-	}
-	name := p.rest[:length]
+	name := word.FindString(p.rest)
 	hasKey, known := fields[Field(name)]
 	if !known {
 		return "", "", p.unknown(name)
 	}
-	p.rest = p.rest[length:]
+	p.rest = p.rest[len(name):]
 	if !hasKey {
 		if strings.HasPrefix(p.rest, "{") {
 			return "", "", p.fault("%s takes no braces", name).Hintf("remove them")

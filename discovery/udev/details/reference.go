@@ -11,7 +11,8 @@ import (
 // Reference names a value of a device, such as ENV{ID_SERIAL_SHORT} or ATTRS{serial}.
 type Reference struct {
 	Field Field
-	Key   string
+	// Key is the text in braces.
+	Key string
 }
 
 // referenceFields are the fields with one value for a device.
@@ -22,7 +23,7 @@ var referenceFields = []Field{DevPath, Kernel, Subsystem, Driver, Attr, Attrs, E
 // an empty value counts as missing.
 func (r Reference) Value(device Device) (value string, found bool) {
 	for ; device != nil; device = device.Parent() {
-		value, found = Condition{Field: r.Field, Key: r.Key}.value(device)
+		value, found = r.value(device)
 		if value = strings.TrimSpace(value); found && value != "" {
 			return value, true
 		}
@@ -32,6 +33,33 @@ func (r Reference) Value(device Device) (value string, found bool) {
 	}
 	return "", false
 }
+
+// value returns the value of the device itself.
+func (r Reference) value(device Device) (value string, found bool) {
+	switch r.Field {
+	case DevPath:
+		return device.DevPath(), true
+	case Kernel, Kernels:
+		return device.Kernel(), true
+	case Subsystem, Subsystems:
+		name := device.Subsystem()
+		return name, name != ""
+	case Driver, Drivers:
+		name := device.Driver()
+		return name, name != ""
+	case Attr, Attrs:
+		return device.Attr(r.Key)
+	}
+	return device.Env(r.Key)
+}
+
+// ofUdev reports whether the value is from udev's database.
+func (r Reference) ofUdev() bool {
+	return r.Field == Tag || r.Field == Tags || r.Field == Env && !slices.Contains(kernelProperties, r.Key)
+}
+
+// kernelProperties are properties that udev never changes.
+var kernelProperties = []string{"DEVPATH", "DEVNAME", "DEVTYPE", "DRIVER", "IFINDEX", "MAJOR", "MINOR", "MODALIAS", "SUBSYSTEM"}
 
 func parseReference(text string) (Reference, *details.Fault) {
 	const remedy = "write ENV{NAME}, ATTR{name}, ATTRS{name}, KERNEL, SUBSYSTEM, DRIVER or DEVPATH"

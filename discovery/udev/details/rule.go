@@ -87,9 +87,7 @@ func (v Verdict) String() string { return [...]string{"no", "unknown", "yes"}[v]
 
 // Condition is a comparison in a rule, such as ATTRS{idVendor}=="10c4".
 type Condition struct {
-	Field Field
-	// Key is the text in braces.
-	Key string
+	Reference
 	// Not means that the operator is !=.
 	Not     bool
 	Pattern Pattern
@@ -124,14 +122,9 @@ func (r Rule) Matches(device Device) Verdict {
 	return verdict
 }
 
-// AdmitsSubsystem reports whether the rule can match devices of a subsystem.
-func (r Rule) AdmitsSubsystem(name string) bool {
-	return !slices.ContainsFunc(r, func(c Condition) bool { return c.Field == Subsystem && c.Pattern.Matches(name) == c.Not })
-}
-
-// AdmitsKernel reports whether the rule can match devices with a name.
-func (r Rule) AdmitsKernel(name string) bool {
-	return !slices.ContainsFunc(r, func(c Condition) bool { return c.Field == Kernel && c.Pattern.Matches(name) == c.Not })
+// Admits reports whether the rule can match devices with this value of a field.
+func (r Rule) Admits(field Field, value string) bool {
+	return !slices.ContainsFunc(r, func(c Condition) bool { return c.Field == field && c.Pattern.Matches(value) == c.Not })
 }
 
 // reads reports whether the condition needs files of the device or of its ancestors.
@@ -182,22 +175,4 @@ func (c Condition) equal(device Device) bool {
 		return c.Pattern.Matches(value) || c.Pattern.Matches(strings.TrimRight(value, " \t"))
 	}
 	return c.Pattern.Matches(value)
-}
-
-func (c Condition) value(device Device) (value string, found bool) {
-	switch c.Field {
-	case DevPath:
-		return device.DevPath(), true
-	case Kernel, Kernels:
-		return device.Kernel(), true
-	case Subsystem, Subsystems:
-		name := device.Subsystem()
-		return name, name != ""
-	case Driver, Drivers:
-		name := device.Driver()
-		return name, name != ""
-	case Attr, Attrs:
-		return device.Attr(c.Key)
-	}
-	return device.Env(c.Key)
 }

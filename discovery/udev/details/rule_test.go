@@ -176,11 +176,11 @@ func TestAdmits(t *testing.T) {
 		t.Fatal(fault)
 	}
 	for name, want := range map[string]bool{"tty": true, "usb": true, "usbmisc": false, "block": false} {
-		if got := rule.AdmitsSubsystem(name); got != want {
+		if got := rule.Admits(Subsystem, name); got != want {
 			t.Errorf("subsystem %s: %t, want %t", name, got, want)
 		}
 	}
-	if !rule.AdmitsKernel("ttyUSB0") || rule.AdmitsKernel("sda") {
+	if !rule.Admits(Kernel, "ttyUSB0") || rule.Admits(Kernel, "sda") {
 		t.Error("the kernel's name is not compared")
 	}
 }
