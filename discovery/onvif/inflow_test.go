@@ -12,7 +12,7 @@ func TestOneHostSendsVeryMany(t *testing.T) {
 	rogue, honest := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	for name, size := range map[string]int{"small messages": 600, "large messages": maxMessageBytes} {
 		t.Run(name, func(t *testing.T) {
-			i := newInflow()
+			i := &inflow{}
 			now, bytes, lost := epoch, 0, 0
 			for range 100 { // ten seconds
 				for range 2000 {
@@ -35,9 +35,9 @@ func TestOneHostSendsVeryMany(t *testing.T) {
 	}
 }
 
-// TestManyCamerasAnswerAtOnce is what the burst is for: 10 000 cameras with four answers each.
+// TestManyCamerasAnswerAtOnce has all cameras that are remembered, with four answers each.
 func TestManyCamerasAnswerAtOnce(t *testing.T) {
-	i := newInflow()
+	i := &inflow{}
 	for n := range maxCameras {
 		from, _ := cameraNumber(0, n)
 		for range 4 {

@@ -270,7 +270,7 @@ func TestRealLinks(t *testing.T) {
 		{details.Details{AllowForeignXAddrs: true}, []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "pod", "v0"}},
 		{details.Details{Interfaces: []string{"pod", "a2"}}, []string{"a2", "pod"}},
 	} {
-		found, err := links(&test.settings)
+		found, err := findLinks(&test.settings)
 		if err != nil {
 			t.Fatal(err)
 		}
