@@ -24,12 +24,13 @@ const (
 	maxRequests = 256
 	// maxRequestsPerHost bounds those at one IP address, so that one host cannot take all.
 	maxRequestsPerHost = 8
-	// maxMessages bounds the messages of WS-Discovery that are read in a second: four of
+	// maxMessages bounds the messages of WS-Discovery that are read in inflowPeriod: four of
 	// each camera, which all answer a probe within half a second.
-	maxMessages = 4 * maxCameras
+	maxMessages  = 4 * maxCameras
+	inflowPeriod = 4 * time.Second
 	// maxMessagesPerHost bounds those of one host: more than a recorder with
-	// maxCamerasPerHost cameras sends for each kind of probe.
-	maxMessagesPerHost = 600
+	// maxCamerasPerHost cameras sends for each kind of the two probes of the first round.
+	maxMessagesPerHost = 1200
 	// countedBytes is the size up to which a message counts once: most have 1 to 2 KiB.
 	countedBytes = 2 << 10
 	// maxWaitingMessages bounds the announcements that have been read and wait.

@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -28,36 +29,24 @@ var parsing sync.Mutex
 func Decode(data []byte, into any) error {
 	parsing.Lock()
 	defer parsing.Unlock()
-	input := bounded{data: toUTF8(data[:min(len(data), MaxBytes)]), end: io.EOF}
-	if len(data) > MaxBytes {
-		input.end = ErrTooLarge
-	}
-	input.decoder = xml.NewDecoder(&input)
-	input.decoder.CharsetReader = func(_ string, text io.Reader) (io.Reader, error) { return text, nil }
-	err := xml.NewTokenDecoder(&input).Decode(into)
-	if _, isSyntax := errors.AsType[*xml.SyntaxError](err); isSyntax || errors.Is(err, io.EOF) {
+	text := bytes.NewReader(toUTF8(data[:min(len(data), MaxBytes)]))
+	plain := xml.NewDecoder(text)
+	plain.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
+	err := xml.NewTokenDecoder(&bounded{decoder: plain}).Decode(into)
+	_, isSyntax := errors.AsType[*xml.SyntaxError](err)
+	switch isSyntax = isSyntax || errors.Is(err, io.EOF); {
+	case isSyntax && text.Len() == 0 && len(data) > MaxBytes:
+		return ErrTooLarge
+	case isSyntax:
 		return fmt.Errorf("not valid XML: %w", err)
 	}
 	return err
 }
 
-// bounded is the text of a document as a reader of bytes, and as one of tokens, which ends
-// with an error when the document exceeds a bound.
+// bounded are the tokens of a document, which end with an error if they are not accepted.
 type bounded struct {
 	decoder *xml.Decoder
-	data    []byte
-	end     error
 	depth   int
-}
-
-// Read implements [io.Reader].
-func (b *bounded) Read(buffer []byte) (int, error) {
-	if len(b.data) == 0 {
-		return 0, b.end
-	}
-	n := copy(buffer, b.data)
-	b.data = b.data[n:]
-	return n, nil
 }
 
 // Token implements [xml.TokenReader].

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,9 @@ type Response struct {
 	URI string `xml:"MediaUri>Uri"`
 }
 
+// lists are the responses that may be too large: what counts is at their beginning.
+var lists = []string{"GetNetworkInterfacesResponse", "GetProfilesResponse"}
+
 // answerOf reads the body of a response.
 func answerOf(response *http.Response, body []byte) (Answer, error) {
 	var answer Answer
@@ -70,8 +74,8 @@ func answerOf(response *http.Response, body []byte) (Answer, error) {
 	}
 	err := envelope.Decode(body, &read)
 	found := read.Body.Response
-	if errors.Is(err, envelope.ErrTooLarge) && found.XMLName.Local != "" {
-		err = nil // the rest of a long list, of which the first network interface and profile count
+	if errors.Is(err, envelope.ErrTooLarge) && slices.Contains(lists, found.XMLName.Local) {
+		err = nil
 	}
 	switch fault := read.Body.Fault; {
 	case err == nil && read.XMLName.Local == "Envelope" && fault != nil:
