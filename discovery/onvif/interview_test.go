@@ -1,6 +1,7 @@
 package onvif
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/envelope"
@@ -68,4 +70,27 @@ func FuzzInterview(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRequestsOfAllConfigurations has as many requests under way as there may be.
+func TestRequestsOfAllConfigurations(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer server.Close()
+	client := soap.New(soap.Options{})
+	defer client.Close()
+	i := &interviewer{client: client, failed: func(string) {}}
+	if err := requests.Acquire(t.Context(), maxRequests); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	r := request{key: key{url: server.URL}}
+	if o := i.perform(ctx, r); o.alive || asked.Load() > 0 {
+		t.Errorf("%d requests although there is no place", asked.Load())
+	}
+	requests.Release(maxRequests)
+	if i.perform(t.Context(), r); asked.Load() != 1 {
+		t.Errorf("%d requests, want one", asked.Load())
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -41,6 +42,7 @@ ip addr add 10.78.0.1/16 dev v0
 ip link set v0 up
 ip link set v1 up
 ip route add local 10.78.0.0/16 dev lo
+ip addr add fd00:78::30/64 dev lo nodad
 for n in 1 2 3 4 5 6 7; do
   ip link add a$n type veth peer name b$n
   ip addr add 10.79.$n.1/24 dev a$n
@@ -239,6 +241,40 @@ func TestRealAddresses(t *testing.T) {
 	}
 	f.plug(&fakeCamera{host: host(31), uuid: "d", slow: 100 * time.Millisecond})
 	d.await(2, 10*time.Second)
+}
+
+// TestRealAddressesOfIPv6 probes a listed address of IPv6, and hears its answer.
+func TestRealAddressesOfIPv6(t *testing.T) {
+	inNamespace(t)
+	camera, err := net.ListenUDP("udp6", &net.UDPAddr{IP: net.ParseIP("fd00:78::30"), Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer camera.Close()
+	settings, err := details.Parse("addresses: ['fd00:78::30']")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSockets(settings, func(reason string) { t.Error(reason) }, slog.New(slog.DiscardHandler))
+	defer s.close()
+	s.sweep(t.Context())
+	buffer := make([]byte, maxMessageBytes)
+	n, from, err := camera.ReadFromUDPAddrPort(buffer)
+	if err != nil || !strings.Contains(string(buffer[:n]), "Probe") {
+		t.Fatalf("the probe is %q, %v", buffer[:n], err)
+	}
+	const answer = "<Envelope><Body><ProbeMatch><EndpointReference><Address>a</Address></EndpointReference></ProbeMatch></Body></Envelope>"
+	if _, err := camera.WriteToUDPAddrPort([]byte(answer), from); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case m := <-s.heard():
+		if m.from != netip.MustParseAddr("fd00:78::30") || m.UUID != "a" {
+			t.Errorf("heard %+v", m)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("the answer is not heard")
+	}
 }
 
 // TestRealSilentDevices has devices that accept connections and do not answer, and a camera
