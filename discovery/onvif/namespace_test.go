@@ -42,6 +42,7 @@ ip addr add 10.78.0.1/16 dev v0
 ip link set v0 up
 ip link set v1 up
 ip route add local 10.78.0.0/16 dev lo
+ip route add local 10.81.0.0/16 dev lo
 ip addr add fd00:78::30/64 dev lo nodad
 for n in 1 2 3 4 5 6 7; do
   ip link add a$n type veth peer name b$n
@@ -215,6 +216,7 @@ func TestRealForeignXAddr(t *testing.T) {
 	victim := f.plug(&fakeCamera{host: host(20), uuid: "victim", xaddr: "ftp://10.78.0.20/"})
 	f.plug(&fakeCamera{host: host(21), uuid: "rogue", xaddr: "http://10.78.0.20/onvif/device_service"})
 	f.plug(&fakeCamera{host: host(22), uuid: "honest"})
+	f.plug(&fakeCamera{host: netip.MustParseAddr("10.81.0.5"), uuid: "of another subnet"})
 	credentials := map[string]string{"username_default": "u", "password_default": "p"}
 	d := discover(t, "discoveryTimeoutSeconds: 1", credentials)
 	if devices := d.await(1, 10*time.Second); devices[0].Properties[PropertyUUID] != "honest" || victim.requests.Load() > 0 {
@@ -222,7 +224,7 @@ func TestRealForeignXAddr(t *testing.T) {
 	}
 	d.stop()
 	d = discover(t, "{discoveryTimeoutSeconds: 1, allowForeignXAddrs: true}", credentials)
-	d.await(2, 10*time.Second)
+	d.await(3, 10*time.Second)
 }
 
 // TestRealAddresses finds cameras without multicast. The interface that is named does not

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/net/ipv4"
+
 	"akri.sh/akri/discovery/onvif/details"
 )
 
@@ -50,5 +52,29 @@ func TestFailedJoin(t *testing.T) {
 	joined("after leaving and joining again", true)
 	if failures != 4 {
 		t.Errorf("after leaving and joining again, %d failures", failures)
+	}
+}
+
+// TestNear has a node with two links. A host counts only on its own: by the address that it
+// answers, or by the interface on which it says Hello.
+func TestNear(t *testing.T) {
+	s := newSockets(&details.Details{}, func(string) {}, slog.New(slog.DiscardHandler))
+	defer s.close()
+	for n := range 2 {
+		address := netip.AddrFrom4([4]byte{10, 0, byte(n), 1})
+		s.links = append(s.links, link{index: n, address: address, subnets: []netip.Prefix{netip.PrefixFrom(address, 24)}})
+	}
+	first, other := netip.MustParseAddr("10.0.0.5"), netip.MustParseAddr("10.0.9.5")
+	for n, l := range s.links {
+		arrived := &ipv4.ControlMessage{IfIndex: l.index, Dst: l.address.AsSlice()}
+		if got := s.isNearProbe(first, arrived); got != (n == 0) {
+			t.Errorf("%s answers on link %d: near is %v", first, n, got)
+		}
+		if got := s.isNearHello(first, arrived); got != (n == 0) {
+			t.Errorf("%s says Hello on link %d: near is %v", first, n, got)
+		}
+		if s.isNearProbe(other, arrived) || s.isNearHello(other, arrived) {
+			t.Errorf("%s is near on link %d", other, n)
+		}
 	}
 }
