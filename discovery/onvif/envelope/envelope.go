@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -21,14 +20,9 @@ const (
 // ErrTooLarge means that a document has more than MaxBytes. What precedes them was read.
 var ErrTooLarge = fmt.Errorf("not accepted: more than %d bytes", MaxBytes)
 
-// parsing is held while a document is parsed, because that may take many times its memory.
-var parsing sync.Mutex
-
 // Decode reads a document into a struct, as [xml.Unmarshal] does. Text that is not UTF-8 is
 // read as ISO 8859-1, whatever the document claims.
 func Decode(data []byte, into any) error {
-	parsing.Lock()
-	defer parsing.Unlock()
 	text := bytes.NewReader(toUTF8(data[:min(len(data), MaxBytes)]))
 	plain := xml.NewDecoder(text)
 	plain.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }

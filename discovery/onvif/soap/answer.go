@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"akri.sh/akri/discovery/onvif/envelope"
@@ -57,6 +58,9 @@ type Response struct {
 // lists are the responses that may be too large: what counts is at their beginning.
 var lists = []string{"GetNetworkInterfacesResponse", "GetProfilesResponse"}
 
+// parsing is held while an answer is parsed, because that may take many times its memory.
+var parsing sync.Mutex
+
 // answerOf reads the body of a response.
 func answerOf(response *http.Response, body []byte) (Answer, error) {
 	var answer Answer
@@ -72,7 +76,9 @@ func answerOf(response *http.Response, body []byte) (Answer, error) {
 			Response Response `xml:",any"`
 		}
 	}
+	parsing.Lock()
 	err := envelope.Decode(body, &read)
+	parsing.Unlock()
 	found := read.Body.Response
 	if errors.Is(err, envelope.ErrTooLarge) && slices.Contains(lists, found.XMLName.Local) {
 		err = nil
