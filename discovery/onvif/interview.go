@@ -99,8 +99,8 @@ func (i *interviewer) ask(ctx context.Context, r request) outcome {
 // clockOffset is how far the clock of a camera is ahead, from its answer to
 // GetSystemDateAndTime; or from the HTTP header, if it wants credentials for that.
 func clockOffset(answer soap.Answer, now time.Time) time.Duration {
-	number := func(text string) int {
-		value, err := strconv.Atoi(strings.TrimSpace(text))
+	number := func(written string) int {
+		value, err := strconv.Atoi(strings.TrimSpace(written))
 		if err != nil || value < 0 || value > 9999 {
 			return -1
 		}

@@ -120,7 +120,8 @@ func TestEndlessAnswers(t *testing.T) {
 	if len(answer.Response.Profiles) > envelope.MaxBytes/len(`<Profiles token="x"/>`) {
 		t.Errorf("%d profiles are read", len(answer.Response.Profiles))
 	}
-	if answer, err := endless("GetSystemDateAndTime"); !errors.Is(err, envelope.ErrTooLarge) || Alive(err) || len(answer.Response.Profiles) > 0 {
+	answer, err = endless("GetSystemDateAndTime")
+	if !errors.Is(err, envelope.ErrTooLarge) || Alive(err) || len(answer.Response.Profiles) > 0 {
 		t.Errorf("another endless answer gives %v, %v", answer, err)
 	}
 	_, err = serve(t, Call{}, func(w http.ResponseWriter, _ *http.Request) {

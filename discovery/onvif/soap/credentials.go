@@ -36,17 +36,13 @@ func (c *Credentials) token(now time.Time) string {
 	var nonce [16]byte
 	rand.Read(nonce[:]) // never fails
 	created := now.UTC().Format("2006-01-02T15:04:05.000Z")
-	return tokenOf(c.Username, passwordDigest(nonce[:], created, c.Password), nonce[:], created)
-}
-
-func tokenOf(username, digest string, nonce []byte, created string) string {
 	const oasis = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-"
 	return fmt.Sprintf(`<wsse:Security s:mustUnderstand="1" xmlns:wsse="%[1]swssecurity-secext-1.0.xsd"`+
 		` xmlns:wsu="%[1]swssecurity-utility-1.0.xsd"><wsse:UsernameToken><wsse:Username>%[2]s</wsse:Username>`+
 		`<wsse:Password Type="%[1]susername-token-profile-1.0#PasswordDigest">%[3]s</wsse:Password>`+
 		`<wsse:Nonce EncodingType="%[1]ssoap-message-security-1.0#Base64Binary">%[4]s</wsse:Nonce>`+
 		`<wsu:Created>%[5]s</wsu:Created></wsse:UsernameToken></wsse:Security>`,
-		oasis, Escape(username), digest, base64.StdEncoding.EncodeToString(nonce), created)
+		oasis, Escape(c.Username), passwordDigest(nonce[:], created, c.Password), base64.StdEncoding.EncodeToString(nonce[:]), created)
 }
 
 // passwordDigest is the digest of the UsernameToken profile 1.0.

@@ -40,7 +40,8 @@ func TestAuthorize(t *testing.T) {
 			}, "algorithm=SHA-256",
 		},
 		"the one that is supported": {
-			[]string{`Digest realm="r", nonce="n", qop="auth-int", algorithm=SHA-256`, `Digest realm="r", nonce="n", algorithm=MD5`}, "algorithm=MD5",
+			[]string{`Digest realm="r", nonce="n", qop="auth-int", algorithm=SHA-256`, `Digest realm="r", nonce="n", algorithm=MD5`},
+			"algorithm=MD5",
 		},
 		"no algorithm":        {[]string{`Basic realm="r"`, `Digest realm="r\"s", nonce="n"`}, `realm="r\"s"`},
 		"a quoted user":       {[]string{`digest realm="r", nonce="n"`}, `username="us\"er"`},
