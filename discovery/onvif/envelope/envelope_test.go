@@ -30,6 +30,9 @@ func TestDecode(t *testing.T) {
 	if len(got.B) != 2 || got.B[0].Text != "one" || got.B[0].Token != "x" || got.B[1].Text != "two" || got.B[1].Token != "y" {
 		t.Errorf("the elements b are %+v", got.B)
 	}
+	if err := Decode([]byte("\ufeff\n<a><c>x</c></a>\x00\x00"), &got); err != nil || got.C != "x" {
+		t.Errorf("with a byte order mark, and zeros at the end: got %q, %v", got.C, err)
+	}
 	for text, want := range map[string]string{"caf\xe9": "café", "café caf\xe9": "café café", "\xff\x80": "ÿ\u0080"} {
 		if err := Decode([]byte("<a><c>"+text+"</c></a>"), &got); err != nil || got.C != want {
 			t.Errorf("%q is read as %q, %v, want %q", text, got.C, err, want)
