@@ -86,8 +86,8 @@ func (t *tracker) exclude(now time.Time, from netip.Addr, uuid string) {
 // so that they are removed only if they do not answer.
 func (t *tracker) suspect(now time.Time, uuid string, gone func(*camera) bool) {
 	for _, c := range t.byUUID[uuid] {
-		if gone(c) && !c.found.IsZero() && (c.bye.IsZero() || now.Sub(c.bye) >= minByePause) {
-			c.suspicion, c.bye = 1, now
+		if gone(c) && !c.found.IsZero() && c.suspicion == 0 {
+			c.suspicion = 1
 			t.plan(c, now)
 		}
 	}

@@ -68,8 +68,6 @@ type camera struct {
 	// announced.
 	since time.Time
 	facts facts
-	// counted is what the tracker has counted of its memory.
-	counted int
 	// asked means that a request has ended, well or not.
 	asked bool
 	// turn is the request under way, if any.
@@ -93,18 +91,8 @@ type camera struct {
 	hello time.Time
 	// suspicion counts the checks after a Bye, from 1; 0 if there was none.
 	suspicion int
-	bye       time.Time
 	// listed means that its address is in the details, so that nothing announces it.
 	listed bool
-}
-
-// bytes returns the memory of a camera.
-func (c *camera) bytes() int {
-	bytes := cameraBytes + len(c.url) + len(c.uuid) + len(c.host)
-	for name, value := range c.facts {
-		bytes += factBytes + len(name) + len(value)
-	}
-	return bytes
 }
 
 // silent reports whether a camera has been asked and has never answered.

@@ -3,6 +3,7 @@ package onvif
 import (
 	"crypto/sha1"
 	"encoding/base64"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,6 @@ import (
 
 	"golang.org/x/net/ipv4"
 
-	"akri.sh/akri/discovery/onvif/xmltree"
 	"akri.sh/akri/internal/backoff"
 )
 
@@ -73,15 +73,13 @@ func newFakeNetwork(t testing.TB) *fakeNetwork {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ofGroup, err := listenGroup()
+	probes, err := listenGroup()
 	if err != nil {
 		t.Fatal(err)
 	}
-	probes := ofGroup.(*net.UDPConn)
-	if err := ipv4.NewPacketConn(probes).JoinGroup(iface, &net.UDPAddr{IP: group.AsSlice()}); err != nil {
+	if err := probes.JoinGroup(iface, groupAddress); err != nil {
 		t.Fatal(err)
 	}
-	_ = probes.SetReadBuffer(readBufferBytes)
 	f := &fakeNetwork{t: t, socket: ipv4.NewPacketConn(plain), cameras: map[netip.Addr]*fakeCamera{}}
 	if err := f.socket.SetMulticastInterface(iface); err != nil {
 		t.Fatal(err)
@@ -143,14 +141,15 @@ var messageID = regexp.MustCompile(`<a:MessageID>(.*)</a:MessageID>`)
 
 // answerProbes answers those for NetworkVideoTransmitter, for each camera twice, but no copy
 // of a message that was answered.
-func (f *fakeNetwork) answerProbes(socket *net.UDPConn) {
+func (f *fakeNetwork) answerProbes(socket *ipv4.PacketConn) {
 	buffer := make([]byte, maxMessageBytes)
 	answered := map[string]bool{}
 	for {
-		n, from, err := socket.ReadFromUDPAddrPort(buffer)
+		n, _, source, err := socket.ReadFrom(buffer)
 		if err != nil {
 			return
 		}
+		from := source.(*net.UDPAddr).AddrPort()
 		f.mu.Lock()
 		loss := f.loss
 		f.mu.Unlock()
@@ -194,7 +193,8 @@ func (f *fakeNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.requests.Add(1)
 	body, err := io.ReadAll(r.Body)
-	envelope, parseErr := xmltree.Parse(body)
+	var call requestEnvelope
+	parseErr := xml.Unmarshal(body, &call)
 	if err != nil || parseErr != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -202,16 +202,26 @@ func (f *fakeNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !backoff.Sleep(r.Context(), c.slow) {
 		return
 	}
-	operation := envelope.Find("Body").Children[0].Name.Local
-	if operation != "GetSystemDateAndTime" && !c.authorized(w, r, envelope) {
+	operation := call.Body.Operation.XMLName.Local
+	if operation != "GetSystemDateAndTime" && !c.authorized(w, r, call.Token) {
 		return
 	}
 	fmt.Fprintf(w, `<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"><s:Body>`+
 		`<%[1]sResponse>%[2]s</%[1]sResponse></s:Body></s:Envelope>`, operation, c.answer(operation))
 }
 
+// requestEnvelope is a request to a camera.
+type requestEnvelope struct {
+	Token usernameToken `xml:"Header>Security>UsernameToken"`
+	Body  struct {
+		Operation struct{ XMLName xml.Name } `xml:",any"`
+	}
+}
+
+type usernameToken struct{ Username, Password, Nonce, Created string }
+
 // authorized checks the credentials, and refuses the request if they are wrong.
-func (c *fakeCamera) authorized(w http.ResponseWriter, r *http.Request, envelope *xmltree.Element) bool {
+func (c *fakeCamera) authorized(w http.ResponseWriter, r *http.Request, token usernameToken) bool {
 	if c.username == "" {
 		return true
 	}
@@ -223,11 +233,10 @@ func (c *fakeCamera) authorized(w http.ResponseWriter, r *http.Request, envelope
 		w.WriteHeader(http.StatusUnauthorized)
 		return false
 	}
-	token := envelope.Find("Header", "Security", "UsernameToken")
-	nonce, _ := base64.StdEncoding.DecodeString(token.Value("Nonce"))
-	created, _ := time.Parse(time.RFC3339, token.Value("Created"))
-	sum := sha1.Sum([]byte(string(nonce) + token.Value("Created") + c.password))
-	if token.Value("Username") == c.username && token.Value("Password") == base64.StdEncoding.EncodeToString(sum[:]) &&
+	nonce, _ := base64.StdEncoding.DecodeString(token.Nonce)
+	created, _ := time.Parse(time.RFC3339, token.Created)
+	sum := sha1.Sum([]byte(string(nonce) + token.Created + c.password))
+	if token.Username == c.username && token.Password == base64.StdEncoding.EncodeToString(sum[:]) &&
 		time.Now().Add(c.clock).Sub(created).Abs() < 5*time.Second {
 		return true
 	}

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 
 	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/internal/budget"
-	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/soap"
@@ -26,9 +24,6 @@ type Handler struct {
 
 var _ discovery.Handler = Handler{}
 
-// requests are the places for requests to cameras, which all Configurations share.
-var requests = pool.New(maxRequests)
-
 // Discover implements [discovery.Handler].
 func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]discovery.Device) error) error {
 	settings, err := details.Parse(r.Details)
@@ -45,16 +40,15 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
 	defer client.Close()
-	open := newSockets(settings, h.Metrics.Failed, log, budget.Open(ctx))
+	open := newSockets(settings, h.Metrics.Failed, log)
 	defer open.close()
-	asking := &interviewer{client: client, settings: settings, credentials: known, failed: h.Metrics.Failed, places: requests.Share()}
+	asking := &interviewer{client: client, settings: settings, credentials: known, failed: h.Metrics.Failed}
 	s := &session{
 		settings: settings,
 		metrics:  h.Metrics,
 		network:  open,
 		perform:  asking.perform,
 		tracker:  newTracker(settings, h.Metrics.Failed, rand.Float64),
-		known:    budget.Open(ctx),
 	}
 	return s.run(ctx, send)
 }

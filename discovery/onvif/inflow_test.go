@@ -12,9 +12,9 @@ func TestOneHostSendsVeryMany(t *testing.T) {
 	rogue, honest := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	for name, size := range map[string]int{"small messages": 600, "large messages": maxMessageBytes} {
 		t.Run(name, func(t *testing.T) {
-			i := newInflow()
+			i := &inflow{}
 			now, bytes, lost := epoch, 0, 0
-			for range 100 { // ten seconds
+			for range 100 { // ten seconds, in three periods
 				for range 2000 {
 					if i.admits(now, rogue, size) {
 						bytes += size
@@ -28,16 +28,16 @@ func TestOneHostSendsVeryMany(t *testing.T) {
 			if lost > 0 {
 				t.Errorf("%d of 100 messages of another host were dropped", lost)
 			}
-			if limit := 10 * maxMessagesPerHost * countedBytes; bytes > limit {
+			if limit := 3 * maxMessagesPerHost * countedBytes; bytes > limit {
 				t.Errorf("%d bytes are read, want at most %d", bytes, limit)
 			}
 		})
 	}
 }
 
-// TestManyCamerasAnswerAtOnce is what the burst is for: 10 000 cameras with four answers each.
+// TestManyCamerasAnswerAtOnce has all cameras that are remembered, with four answers each.
 func TestManyCamerasAnswerAtOnce(t *testing.T) {
-	i := newInflow()
+	i := &inflow{}
 	for n := range maxCameras {
 		from, _ := cameraNumber(0, n)
 		for range 4 {

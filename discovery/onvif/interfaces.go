@@ -31,14 +31,10 @@ func (l link) hasNeighbors() bool {
 	return slices.ContainsFunc(l.subnets, func(subnet netip.Prefix) bool { return !subnet.IsSingleIP() })
 }
 
-func (l link) equal(other link) bool {
-	return l.index == other.index && l.name == other.name && l.address == other.address && slices.Equal(l.subnets, other.subnets)
-}
-
-// links returns the interfaces with these names; or, if there are no names, all on which
+// findLinks returns the interfaces with these names; or, if there are no names, all on which
 // there can be a camera whose announcement counts. They are up, can multicast and have an
 // IPv4 address.
-func links(settings *details.Details) ([]link, error) {
+func findLinks(settings *details.Details) ([]link, error) {
 	names := settings.Interfaces
 	wanted := func(l link) bool { return len(names) > 0 || settings.AllowForeignXAddrs || l.hasNeighbors() }
 	interfaces, err := net.Interfaces()

@@ -11,11 +11,11 @@ import (
 	"syscall"
 	"time"
 
-	"akri.sh/akri/discovery/internal/pool"
+	"golang.org/x/sync/semaphore"
+
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/soap"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
-	"akri.sh/akri/discovery/onvif/xmltree"
 	"akri.sh/akri/internal/text"
 )
 
@@ -31,16 +31,17 @@ type interviewer struct {
 	settings    *details.Details
 	credentials credentialSet
 	failed      func(reason string)
-	places      *pool.Share
 }
+
+// requests are the places for requests to cameras, which all Configurations share.
+var requests = semaphore.NewWeighted(maxRequests)
 
 // perform carries out a request.
 func (i *interviewer) perform(ctx context.Context, r request) outcome {
-	leave, err := i.places.Acquire(ctx)
-	if err != nil { // the session has ended
+	if requests.Acquire(ctx, 1) != nil { // the session has ended
 		return outcome{request: r}
 	}
-	defer leave()
+	defer requests.Release(1)
 	if r.check {
 		return outcome{request: r, alive: i.check(ctx, r.key)}
 	}
@@ -77,7 +78,7 @@ func (i *interviewer) ask(ctx context.Context, r request) outcome {
 	uuid := r.uuid
 	if uuid == "" {
 		response := c.call(ctx, r.url, deviceService, "GetEndpointReference", "", nil)
-		if uuid = wsdiscovery.NormalUUID(response.Value("GUID")); uuid == "" || clean(uuid) != uuid {
+		if uuid = wsdiscovery.NormalUUID(response.GUID); uuid == "" || clean(uuid) != uuid {
 			return outcome{request: r}
 		}
 	}
@@ -98,16 +99,16 @@ func (i *interviewer) ask(ctx context.Context, r request) outcome {
 // clockOffset is how far the clock of a camera is ahead, from its answer to
 // GetSystemDateAndTime; or from the HTTP header, if it wants credentials for that.
 func clockOffset(answer soap.Answer, now time.Time) time.Duration {
-	clock := answer.Response.Find("SystemDateAndTime", "UTCDateTime")
-	number := func(path ...string) int {
-		value, err := strconv.Atoi(clock.Value(path...))
+	number := func(written string) int {
+		value, err := strconv.Atoi(strings.TrimSpace(written))
 		if err != nil || value < 0 || value > 9999 {
 			return -1
 		}
 		return value
 	}
-	year, month, day := number("Date", "Year"), number("Date", "Month"), number("Date", "Day")
-	hour, minute, second := number("Time", "Hour"), number("Time", "Minute"), number("Time", "Second")
+	utc := answer.Response.UTC
+	year, month, day := number(utc.Year), number(utc.Month), number(utc.Day)
+	hour, minute, second := number(utc.Hour), number(utc.Minute), number(utc.Second)
 	if min(year, month, day, hour, minute, second) >= 0 {
 		return time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC).Sub(now)
 	}
@@ -129,14 +130,14 @@ type conversation struct {
 	refused     bool // the credentials are wrong: they are not tried again
 }
 
-// call calls an operation. It returns nil if the camera does not answer it, and counts
-// that, unless the camera merely does not have the operation. It does not repeat
+// call calls an operation. The response is empty if the camera does not answer it, which
+// counts as a failure, unless the camera merely does not have the operation. It does not repeat
 // credentials that the camera has refused.
 func (c *conversation) call(
 	ctx context.Context, service, namespace, operation, arguments string, credentials *soap.Credentials,
-) *xmltree.Element {
+) soap.Response {
 	if c.refused && credentials != nil {
-		return nil
+		return soap.Response{}
 	}
 	answer, err := c.client.Do(ctx, soap.Call{
 		URL: service, Namespace: namespace, Operation: operation, Arguments: arguments, Credentials: credentials, Offset: c.offset,
@@ -149,7 +150,7 @@ func (c *conversation) call(
 	}
 	c.refused = c.refused || credentials != nil && soap.Unauthorized(err)
 	c.incomplete = c.incomplete || !soap.Alive(err)
-	return nil
+	return soap.Response{}
 }
 
 func (c *conversation) set(property, value string) {
@@ -161,30 +162,33 @@ func (c *conversation) set(property, value string) {
 // network asks for the IP address and the MAC address. As in Akri, the first ones count.
 func (c *conversation) network(ctx context.Context) {
 	response := c.call(ctx, c.url, deviceService, "GetNetworkInterfaces", "", c.credentials)
-	for _, config := range response.All("NetworkInterfaces", "IPv4", "Config") {
-		for _, child := range config.Children {
-			if address, err := netip.ParseAddr(child.Value("Address")); err == nil && c.facts[PropertyIPAddress] == "" {
+	for _, config := range response.IPv4 {
+		for _, from := range config.From {
+			address, err := netip.ParseAddr(strings.TrimSpace(from.Address))
+			if err == nil && c.facts[PropertyIPAddress] == "" {
 				c.set(PropertyIPAddress, address.String())
 			}
 		}
 	}
-	c.set(PropertyMACAddress, response.Value("NetworkInterfaces", "Info", "HwAddress"))
+	if len(response.MACs) > 0 {
+		c.set(PropertyMACAddress, response.MACs[0])
+	}
 }
 
 func (c *conversation) information(ctx context.Context) {
 	response := c.call(ctx, c.url, deviceService, "GetDeviceInformation", "", c.credentials)
-	c.set(PropertyManufacturer, response.Value("Manufacturer"))
-	c.set(PropertyModel, response.Value("Model"))
-	c.set(PropertyFirmware, response.Value("FirmwareVersion"))
-	c.set(PropertySerialNumber, response.Value("SerialNumber"))
-	c.set(PropertyHardware, response.Value("HardwareId"))
+	c.set(PropertyManufacturer, response.Manufacturer)
+	c.set(PropertyModel, response.Model)
+	c.set(PropertyFirmware, response.FirmwareVersion)
+	c.set(PropertySerialNumber, response.SerialNumber)
+	c.set(PropertyHardware, response.Hardware)
 }
 
 // streams asks the media service for the URIs of the first profile. Credentials go only
 // to the host of the device service.
 func (c *conversation) streams(ctx context.Context) {
 	capabilities := c.call(ctx, c.url, deviceService, "GetCapabilities", "<w:Category>Media</w:Category>", c.credentials)
-	media := capabilities.Value("Capabilities", "Media", "XAddr")
+	media := strings.TrimSpace(capabilities.Media)
 	if media == "" {
 		return
 	}
@@ -192,17 +196,16 @@ func (c *conversation) streams(ctx context.Context) {
 		c.failed(failedForeign)
 		return
 	}
-	profiles := c.call(ctx, media, mediaService, "GetProfiles", "", c.credentials)
-	profile := soap.Escape(profiles.Find("Profiles").Attribute("token"))
-	if profile == "" {
+	profiles := c.call(ctx, media, mediaService, "GetProfiles", "", c.credentials).Profiles
+	if len(profiles) == 0 || profiles[0].Token == "" {
 		return
 	}
-	token := "<w:ProfileToken>" + profile + "</w:ProfileToken>"
+	token := "<w:ProfileToken>" + soap.Escape(profiles[0].Token) + "</w:ProfileToken>"
 	setup := "<w:StreamSetup><tt:Stream>RTP-Unicast</tt:Stream><tt:Transport><tt:Protocol>RTSP</tt:Protocol></tt:Transport></w:StreamSetup>"
 	stream := c.call(ctx, media, mediaService, "GetStreamUri", setup+token, c.credentials)
-	c.setURI(PropertyStreamURI, stream.Value("MediaUri", "Uri"), "rtsp", "rtsps")
+	c.setURI(PropertyStreamURI, strings.TrimSpace(stream.URI), "rtsp", "rtsps")
 	snapshot := c.call(ctx, media, mediaService, "GetSnapshotUri", token, c.credentials)
-	c.setURI(PropertySnapshotURI, snapshot.Value("MediaUri", "Uri"), "http", "https")
+	c.setURI(PropertySnapshotURI, strings.TrimSpace(snapshot.URI), "http", "https")
 }
 
 // sameHost reports whether a URL is on the camera, and not less secure than its device

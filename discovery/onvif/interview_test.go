@@ -1,16 +1,19 @@
 package onvif
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"akri.sh/akri/discovery/onvif/details"
+	"akri.sh/akri/discovery/onvif/envelope"
 	"akri.sh/akri/discovery/onvif/soap"
-	"akri.sh/akri/discovery/onvif/xmltree"
 )
 
 // FuzzInterview has a camera that gives the same answer to each request. Whatever it is, the
@@ -27,7 +30,6 @@ func FuzzInterview(f *testing.F) {
 		f.Fatal(err)
 	}
 	i := &interviewer{
-		places: requests.Share(),
 		client: client, settings: settings, failed: func(string) {},
 		credentials: credentialSet{defaultSuffix: {Username: "user", Password: password}},
 	}
@@ -49,7 +51,7 @@ func FuzzInterview(f *testing.F) {
 		data = []byte(strings.ReplaceAll(string(data), "HOST", "127.0.0.1"))
 		body.Store(&data)
 		o := i.ask(t.Context(), request{key: key{url: server.URL}})
-		if _, err := xmltree.Parse(data); err != nil && o.alive {
+		if err := envelope.Decode(data, &struct{}{}); err != nil && !errors.Is(err, envelope.ErrTooLarge) && o.alive {
 			t.Fatalf("%q is an answer", data)
 		}
 		if o.uuid != clean(o.uuid) {
@@ -68,4 +70,27 @@ func FuzzInterview(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRequestsOfAllConfigurations has as many requests under way as there may be.
+func TestRequestsOfAllConfigurations(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer server.Close()
+	client := soap.New(soap.Options{})
+	defer client.Close()
+	i := &interviewer{client: client, failed: func(string) {}}
+	if err := requests.Acquire(t.Context(), maxRequests); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	r := request{key: key{url: server.URL}}
+	if o := i.perform(ctx, r); o.alive || asked.Load() > 0 {
+		t.Errorf("%d requests although there is no place", asked.Load())
+	}
+	requests.Release(maxRequests)
+	if i.perform(t.Context(), r); asked.Load() != 1 {
+		t.Errorf("%d requests, want one", asked.Load())
+	}
 }

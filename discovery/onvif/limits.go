@@ -1,36 +1,42 @@
 package onvif
 
-import "time"
+import (
+	"time"
+
+	"akri.sh/akri/discovery/onvif/envelope"
+)
 
 // Bounds on what a network can make the handler do, for each request of an agent.
 const (
-	// maxCameras bounds the cameras that are remembered: as many devices as an agent
-	// accepts from a handler.
-	maxCameras = 10000
+	// maxCameras bounds the cameras that are remembered: twice as many devices as an agent
+	// publishes for a Configuration. One takes up to 7 KiB, if all of its properties are as
+	// long as they may be.
+	maxCameras = 2000
 	// maxCamerasPerHost bounds the cameras at one IP address, such as the channels of a
 	// recorder, so that one host cannot take the place of all others.
 	maxCamerasPerHost = 256
-	// The following bound the cameras that are asked at the same time; see pools.go. Those
-	// in maxHangingRequests were quick requests, but take longer than slowRequest.
-	maxQuickRequests   = 64
-	maxSlowRequests    = 32
-	maxKnownRequests   = 64
-	maxHangingRequests = 256
-	// maxRequests bounds those of all Configurations.
-	maxRequests = 512
+	// The following bound the cameras that are asked at the same time; see pools.go.
+	maxQuickRequests = 128
+	maxSlowRequests  = 32
+	maxKnownRequests = 64
+	// maxRequests bounds those of all Configurations. It is more than one Configuration may
+	// have, so that one whose cameras do not answer does not stop the others.
+	maxRequests = 256
 	// maxRequestsPerHost bounds those at one IP address, so that one host cannot take all.
 	maxRequestsPerHost = 8
-	// maxMessagesPerSecond bounds the messages of WS-Discovery that are read; a burst of
-	// maxMessageBurst is what 10 000 cameras answer to one probe.
-	maxMessagesPerSecond = 2000
-	maxMessageBurst      = 40000
+	// maxMessages bounds the messages of WS-Discovery that are read in inflowPeriod: four of
+	// each camera, which all answer a probe within half a second.
+	maxMessages  = 4 * maxCameras
+	inflowPeriod = 4 * time.Second
 	// maxMessagesPerHost bounds those of one host: more than a recorder with
-	// maxCamerasPerHost cameras sends for each kind of probe.
-	maxMessagesPerHost = 600
+	// maxCamerasPerHost cameras sends for each kind of the two probes of the first round.
+	maxMessagesPerHost = 1200
 	// countedBytes is the size up to which a message counts once: most have 1 to 2 KiB.
 	countedBytes = 2 << 10
+	// maxWaitingMessages bounds the announcements that have been read and wait.
+	maxWaitingMessages = 64
 	// maxMessageBytes bounds a message of WS-Discovery.
-	maxMessageBytes = 32 << 10
+	maxMessageBytes = envelope.MaxBytes
 	// maxPropertyBytes bounds a value that a camera reports. Longer ones are cut, except
 	// for URIs, which are left out.
 	maxPropertyBytes = 512
@@ -65,8 +71,6 @@ const (
 	// minProbePause is the minimum time between a probe and another one that a Hello
 	// without addresses causes.
 	minProbePause = time.Second
-	// minByePause is the minimum time between two Byes of a camera that have an effect.
-	minByePause = 30 * time.Second
 	// excludedMemory is how long, in addition to misses probes, the handler remembers that a
 	// host in the details has announced a scope that is excluded.
 	excludedMemory = time.Hour
@@ -78,19 +82,6 @@ const (
 	// minResendDelay and maxResendDelay are the pause before the copy of a probe.
 	minResendDelay = 100 * time.Millisecond
 	maxResendDelay = 300 * time.Millisecond
-)
-
-// What takes memory of the handler, in addition to texts.
-const (
-	// cameraBytes is the memory of a camera, and factBytes that of each of its properties.
-	cameraBytes = 640
-	factBytes   = 64
-	// readerBytes is the memory of a socket, whose buffer has maxMessageBytes.
-	readerBytes = maxMessageBytes + 8<<10
-	// messageCopies is how many times its size a message takes that waits.
-	messageCopies = 3
-	// targetBytes is the memory of a listed address.
-	targetBytes = 128
 )
 
 // The reasons of failures that the handler counts.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -41,6 +42,8 @@ ip addr add 10.78.0.1/16 dev v0
 ip link set v0 up
 ip link set v1 up
 ip route add local 10.78.0.0/16 dev lo
+ip route add local 10.81.0.0/16 dev lo
+ip addr add fd00:78::30/64 dev lo nodad
 for n in 1 2 3 4 5 6 7; do
   ip link add a$n type veth peer name b$n
   ip addr add 10.79.$n.1/24 dev a$n
@@ -213,6 +216,7 @@ func TestRealForeignXAddr(t *testing.T) {
 	victim := f.plug(&fakeCamera{host: host(20), uuid: "victim", xaddr: "ftp://10.78.0.20/"})
 	f.plug(&fakeCamera{host: host(21), uuid: "rogue", xaddr: "http://10.78.0.20/onvif/device_service"})
 	f.plug(&fakeCamera{host: host(22), uuid: "honest"})
+	f.plug(&fakeCamera{host: netip.MustParseAddr("10.81.0.5"), uuid: "of another subnet"})
 	credentials := map[string]string{"username_default": "u", "password_default": "p"}
 	d := discover(t, "discoveryTimeoutSeconds: 1", credentials)
 	if devices := d.await(1, 10*time.Second); devices[0].Properties[PropertyUUID] != "honest" || victim.requests.Load() > 0 {
@@ -220,7 +224,7 @@ func TestRealForeignXAddr(t *testing.T) {
 	}
 	d.stop()
 	d = discover(t, "{discoveryTimeoutSeconds: 1, allowForeignXAddrs: true}", credentials)
-	d.await(2, 10*time.Second)
+	d.await(3, 10*time.Second)
 }
 
 // TestRealAddresses finds cameras without multicast. The interface that is named does not
@@ -239,6 +243,40 @@ func TestRealAddresses(t *testing.T) {
 	}
 	f.plug(&fakeCamera{host: host(31), uuid: "d", slow: 100 * time.Millisecond})
 	d.await(2, 10*time.Second)
+}
+
+// TestRealAddressesOfIPv6 probes a listed address of IPv6, and hears its answer.
+func TestRealAddressesOfIPv6(t *testing.T) {
+	inNamespace(t)
+	camera, err := net.ListenUDP("udp6", &net.UDPAddr{IP: net.ParseIP("fd00:78::30"), Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer camera.Close()
+	settings, err := details.Parse("addresses: ['fd00:78::30']")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSockets(settings, func(reason string) { t.Error(reason) }, slog.New(slog.DiscardHandler))
+	defer s.close()
+	s.sweep(t.Context())
+	buffer := make([]byte, maxMessageBytes)
+	n, from, err := camera.ReadFromUDPAddrPort(buffer)
+	if err != nil || !strings.Contains(string(buffer[:n]), "Probe") {
+		t.Fatalf("the probe is %q, %v", buffer[:n], err)
+	}
+	const answer = "<Envelope><Body><ProbeMatch><EndpointReference><Address>a</Address></EndpointReference></ProbeMatch></Body></Envelope>"
+	if _, err := camera.WriteToUDPAddrPort([]byte(answer), from); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case m := <-s.heard():
+		if m.from != netip.MustParseAddr("fd00:78::30") || m.UUID != "a" {
+			t.Errorf("heard %+v", m)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("the answer is not heard")
+	}
 }
 
 // TestRealSilentDevices has devices that accept connections and do not answer, and a camera
@@ -270,7 +308,7 @@ func TestRealLinks(t *testing.T) {
 		{details.Details{AllowForeignXAddrs: true}, []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "pod", "v0"}},
 		{details.Details{Interfaces: []string{"pod", "a2"}}, []string{"a2", "pod"}},
 	} {
-		found, err := links(&test.settings)
+		found, err := findLinks(&test.settings)
 		if err != nil {
 			t.Fatal(err)
 		}

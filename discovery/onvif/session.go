@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
@@ -31,8 +30,6 @@ type cameraNetwork interface {
 type message struct {
 	from netip.Addr
 	wsdiscovery.Announcement
-	// taken is called when the message no longer waits; may be nil.
-	taken func()
 }
 
 // session serves one request of an agent. Its run method owns the tracker and starts all
@@ -43,8 +40,6 @@ type session struct {
 	network  cameraNetwork
 	perform  func(context.Context, request) outcome
 	tracker  *tracker
-	// known counts the memory of the cameras.
-	known *budget.Account
 
 	workers  sync.WaitGroup
 	outcomes chan outcome
@@ -80,9 +75,6 @@ func (s *session) run(parent context.Context, send func([]discovery.Device) erro
 		case <-ctx.Done():
 			return parent.Err()
 		case m := <-s.network.heard():
-			if m.taken != nil {
-				m.taken()
-			}
 			if s.tracker.announced(time.Now(), m.from, m.Announcement) && s.extraProbe.IsZero() {
 				s.extraProbe = deadline.Latest(time.Now(), s.probedAt.Add(minProbePause))
 			}
@@ -91,9 +83,6 @@ func (s *session) run(parent context.Context, send func([]discovery.Device) erro
 		case record := <-s.probed:
 			record(time.Now())
 		case <-timer.C:
-		}
-		if err := s.known.Set(s.tracker.bytes + len(s.settings.Hosts())*targetBytes); err != nil {
-			return err
 		}
 		now := time.Now()
 		s.act(ctx, now)
@@ -212,21 +201,15 @@ func (s *session) send(now time.Time, send func([]discovery.Device) error) error
 
 // next returns when there is something to do, if nothing happens before.
 func (s *session) next(now time.Time) time.Time {
-	candidates := []time.Time{s.evaluation, s.tracker.schedule.next()}
+	soonest := deadline.Earliest(now.Add(time.Hour), s.evaluation, s.tracker.schedule.next())
 	if !s.probing {
-		candidates = append(candidates, s.nextProbe, s.extraProbe)
+		soonest = deadline.Earliest(soonest, s.nextProbe, s.extraProbe)
 	}
-	if s.sent.IsZero() && !s.evaluatedAt.IsZero() {
-		candidates = append(candidates, s.evaluatedAt.Add(maxFirstWait))
-	}
-	if !s.sent.IsZero() && s.tracker.changed {
-		candidates = append(candidates, s.sent.Add(minSendPause))
-	}
-	soonest := now.Add(time.Hour)
-	for _, candidate := range candidates {
-		if !candidate.IsZero() && candidate.Before(soonest) {
-			soonest = candidate
-		}
+	switch {
+	case s.sent.IsZero() && !s.evaluatedAt.IsZero():
+		soonest = deadline.Earliest(soonest, s.evaluatedAt.Add(maxFirstWait))
+	case !s.sent.IsZero() && s.tracker.changed:
+		soonest = deadline.Earliest(soonest, s.sent.Add(minSendPause))
 	}
 	return soonest
 }

@@ -9,13 +9,13 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/net/ipv4"
 
-	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
 	"akri.sh/akri/internal/backoff"
@@ -25,54 +25,46 @@ import (
 const port = 3702
 
 // group is the multicast address of WS-Discovery.
-var group = netip.MustParseAddr("239.255.255.250")
+var (
+	group        = netip.MustParseAddr("239.255.255.250")
+	groupAddress = net.UDPAddrFromAddrPort(netip.AddrPortFrom(group, port))
+)
 
 // readBufferBytes is the size of the kernel's buffers for answers, if the kernel permits
 // it.
 const readBufferBytes = 4 << 20
 
-// sockets is the real network. A socket for each interface sends probes and receives the
-// answers; one socket receives Hello and Bye; another one probes the listed addresses.
+// sockets is the real network. One socket sends probes on all links and receives the
+// answers, one receives Hello and Bye, and one probes the listed addresses.
 type sockets struct {
 	settings *details.Details
 	failed   func(reason string)
 	log      *slog.Logger
-	inflow   *inflow
+	inflow   inflow
 	messages chan message
 	targets  []netip.Addr
 
-	// The following is used by probe, which does not overlap, and by close after it.
-	links  map[int]*linkSocket
-	hellos *ipv4.PacketConn
-	// unicast is used by sweep, which does not overlap either, and by close after it.
-	unicast *net.UDPConn
+	// The sockets are nil until they are needed. The first two are used by probe, which does
+	// not overlap, the third one by sweep, and all by close after them.
+	probes, hellos, unicast *ipv4.PacketConn
 
 	mu     sync.Mutex
-	joined map[int]link    // the links of hellos, by index
+	links  []link          // that are probed
 	warned map[string]bool // steps whose failure is in the log
 
 	ctx     context.Context // ends the readers
 	cancel  context.CancelFunc
 	readers sync.WaitGroup
-	// account counts the memory of readers, and of messages that wait.
-	account *budget.Account
 }
 
-// linkSocket is the socket of a link.
-type linkSocket struct {
-	link
-	*net.UDPConn
-}
-
-func newSockets(settings *details.Details, failed func(string), log *slog.Logger, account *budget.Account) *sockets {
+func newSockets(settings *details.Details, failed func(string), log *slog.Logger) *sockets {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &sockets{
 		settings: settings, failed: failed, log: log,
-		inflow:   newInflow(),
-		messages: make(chan message, 256),
+		messages: make(chan message, maxWaitingMessages),
 		targets:  settings.Targets(),
-		links:    map[int]*linkSocket{}, joined: map[int]link{}, warned: map[string]bool{},
-		ctx: ctx, cancel: cancel, account: account,
+		warned:   map[string]bool{},
+		ctx:      ctx, cancel: cancel,
 	}
 }
 
@@ -82,14 +74,10 @@ func (s *sockets) heard() <-chan message { return s.messages }
 // close closes all sockets and waits for the readers.
 func (s *sockets) close() {
 	s.cancel()
-	for _, socket := range s.links {
-		socket.Close()
-	}
-	if s.hellos != nil {
-		s.hellos.Close()
-	}
-	if s.unicast != nil {
-		s.unicast.Close()
+	for _, socket := range []*ipv4.PacketConn{s.probes, s.hellos, s.unicast} {
+		if socket != nil {
+			socket.Close()
+		}
 	}
 	s.readers.Wait()
 }
@@ -99,24 +87,35 @@ func (s *sockets) close() {
 // network to which the node has two interfaces, would answer the first copy only, perhaps
 // to an interface on which its address is foreign.
 func (s *sockets) probe(ctx context.Context) {
-	s.refresh()
-	probes := make(map[int][][]byte, len(s.links))
-	for index := range s.links {
-		probes[index] = newProbes()
+	current, err := findLinks(s.settings)
+	if s.check("list the network interfaces", err) {
+		current = s.links
 	}
-	for copies := range 2 {
-		if copies > 0 && !backoff.Sleep(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
-			return
-		}
+	s.follow(current)
+	if !s.open(&s.probes, "open a socket", listenProbes, s.isNearProbe) {
+		return
+	}
+	probes := make([][][]byte, len(current))
+	for i := range current {
+		probes[i] = newProbes()
+	}
+	twice(ctx, func() bool {
 		for kind := range probeTypes {
-			for index, socket := range s.links {
-				_, err := socket.WriteToUDPAddrPort(probes[index][kind], netip.AddrPortFrom(group, port))
-				if s.check("send a probe on "+socket.name, err) {
-					socket.Close() // the interface may be gone; refresh opens it again
-					delete(s.links, index)
-				}
+			for i, l := range current {
+				control := &ipv4.ControlMessage{IfIndex: l.index, Src: l.address.AsSlice()}
+				_, err := s.probes.WriteTo(probes[i][kind], control, groupAddress)
+				s.check("send a probe on "+l.name, err)
 			}
 		}
+		return true
+	})
+}
+
+// twice sends something, and a copy of it after a random pause, unless ctx is done or the
+// first time fails.
+func twice(ctx context.Context, send func() bool) {
+	if send() && backoff.Sleep(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
+		send()
 	}
 }
 
@@ -134,29 +133,13 @@ func newProbes() [][]byte {
 
 // sweep implements cameraNetwork.
 func (s *sockets) sweep(ctx context.Context) {
-	if len(s.targets) == 0 {
+	if len(s.targets) == 0 || !s.open(&s.unicast, "open a socket", listenUnicast, s.isNearTarget) {
 		return
 	}
-	if s.unicast == nil {
-		socket, err := net.ListenUDP("udp", nil)
-		if s.check("open a socket", err) {
-			return
-		}
-		_ = socket.SetReadBuffer(readBufferBytes) // the default works too
-		s.unicast = socket
-		s.read(socket, s.settings.Lists)
-	}
 	probes := newProbes()
-	for copies := range 2 {
-		if copies > 0 && !backoff.Sleep(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
-			return
-		}
-		for _, probe := range probes {
-			if !s.probeTargets(ctx, probe) {
-				return
-			}
-		}
-	}
+	twice(ctx, func() bool {
+		return !slices.ContainsFunc(probes, func(probe []byte) bool { return !s.probeTargets(ctx, probe) })
+	})
 }
 
 // probeTargets sends a probe to each listed address, at a bounded rate. It reports whether
@@ -168,64 +151,61 @@ func (s *sockets) probeTargets(ctx context.Context, probe []byte) bool {
 			return false
 		}
 		// An error is about an earlier probe: that host is unreachable, as most may be.
-		_, _ = s.unicast.WriteToUDPAddrPort(probe, netip.AddrPortFrom(target, port))
+		_, _ = s.unicast.WriteTo(probe, nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(target, port)))
 	}
 	return true
 }
 
-// refresh opens and closes sockets as interfaces come and go.
-func (s *sockets) refresh() {
-	found, err := links(s.settings)
-	if s.check("list the network interfaces", err) {
-		return
-	}
-	current := map[int]link{}
-	for _, l := range found {
-		current[l.index] = l
-		if socket := s.links[l.index]; socket != nil && !socket.equal(l) {
-			socket.Close()
-			delete(s.links, l.index)
+// open opens a socket and reads from it, unless it is open already. near reports whether a
+// host may announce itself by what arrives in a certain way. It returns whether the socket is
+// open.
+func (s *sockets) open(socket **ipv4.PacketConn, what string, listen func() (*ipv4.PacketConn, error),
+	near func(from netip.Addr, arrived *ipv4.ControlMessage) bool,
+) bool {
+	if *socket == nil {
+		opened, err := listen()
+		if s.check(what, err) {
+			return false
 		}
-		if s.links[l.index] == nil {
-			socket, err := open(l)
-			if !s.check("open a socket on "+l.name, err) {
-				s.links[l.index] = socket
-				s.read(socket.UDPConn, func(from netip.Addr) bool { return l.contains(from) })
-			}
-		}
+		*socket = opened
+		s.readers.Go(func() { s.read(opened, near) })
 	}
-	for index, socket := range s.links {
-		if _, exists := current[index]; !exists {
-			socket.Close()
-			delete(s.links, index)
-		}
-	}
-	s.refreshHellos(current)
+	return true
 }
 
-// open opens a socket that sends multicasts on a link.
-func open(l link) (*linkSocket, error) {
-	socket, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(l.address, 0)))
+// listenProbes opens the socket that probes all links.
+func listenProbes() (*ipv4.PacketConn, error) {
+	socket, err := listenUDP("udp4")
 	if err != nil {
 		return nil, err
 	}
-	wrapped := ipv4.NewPacketConn(socket)
 	if err := errors.Join(
-		wrapped.SetMulticastInterface(&net.Interface{Index: l.index, Name: l.name}),
-		wrapped.SetMulticastLoopback(true), // a camera may be a process of this node
-		wrapped.SetMulticastTTL(1),
+		socket.SetControlMessage(ipv4.FlagDst, true),
+		socket.SetMulticastLoopback(true), // a camera may be a process of this node
+		socket.SetMulticastTTL(1),
 	); err != nil {
 		socket.Close()
 		return nil, err
 	}
-	_ = socket.SetReadBuffer(readBufferBytes) // the default works too
-	return &linkSocket{l, socket}, nil
+	return socket, nil
 }
 
-// listenGroup opens a socket that is bound to the group's address. Package net would bind
-// it to all addresses, and the kernel would give it the unicast messages to other programs
-// of the node that use the port.
-func listenGroup() (net.PacketConn, error) {
+// listenUnicast opens the socket that probes the listed addresses, also those of IPv6.
+func listenUnicast() (*ipv4.PacketConn, error) { return listenUDP("udp") }
+
+func listenUDP(network string) (*ipv4.PacketConn, error) {
+	socket, err := net.ListenUDP(network, nil)
+	if err != nil {
+		return nil, err
+	}
+	_ = socket.SetReadBuffer(readBufferBytes) // the default works too
+	return ipv4.NewPacketConn(socket), nil
+}
+
+// listenGroup opens the socket for Hello and Bye, which is bound to the group's address.
+// Package net would bind it to all addresses, and the kernel would give it the unicast
+// messages to other programs of the node that use the port.
+func listenGroup() (*ipv4.PacketConn, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open a socket: %w", err)
@@ -238,117 +218,83 @@ func listenGroup() (net.PacketConn, error) {
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: group.As4()}); err != nil {
 		return nil, fmt.Errorf("bind to %s: %w", netip.AddrPortFrom(group, port), err)
 	}
-	return net.FilePacketConn(file)
+	plain, err := net.FilePacketConn(file)
+	if err != nil {
+		return nil, err
+	}
+	socket := ipv4.NewPacketConn(plain)
+	if err := socket.SetControlMessage(ipv4.FlagInterface, true); err != nil {
+		socket.Close()
+		return nil, err
+	}
+	return socket, nil
 }
 
-// refreshHellos joins the group on all links. Where that fails, the next call tries again.
-func (s *sockets) refreshHellos(current map[int]link) {
-	if s.hellos == nil {
-		socket, err := listenGroup()
-		if s.check(fmt.Sprintf("listen for Hello on port %d", port), err) {
-			return
-		}
-		s.hellos = ipv4.NewPacketConn(socket)
-		if s.check("listen for Hello", s.hellos.SetControlMessage(ipv4.FlagInterface, true)) {
-			s.hellos.Close()
-			s.hellos = nil
-			return
-		}
-		s.readHellos(s.hellos)
-	}
-	for index, l := range s.joined {
-		if _, exists := current[index]; !exists {
-			s.setJoined(l, false)
-			// Its error means that the kernel has left already.
-			_ = s.hellos.LeaveGroup(&net.Interface{Index: index, Name: l.name}, &net.UDPAddr{IP: group.AsSlice()})
-		}
-	}
-	for index, l := range current {
-		if old, found := s.joined[index]; found && old.equal(l) {
-			continue
-		}
-		s.setJoined(l, true) // before messages arrive
-		err := s.hellos.JoinGroup(&net.Interface{Index: index, Name: l.name}, &net.UDPAddr{IP: group.AsSlice()})
-		if errors.Is(err, syscall.EADDRINUSE) { // joined before, with another address
-			err = nil
-		}
-		if s.check("join the multicast group on "+l.name, err) {
-			s.setJoined(l, false)
-		}
-	}
+// isNearProbe reports whether a host is on the link whose address it answers.
+func (s *sockets) isNearProbe(from netip.Addr, arrived *ipv4.ControlMessage) bool {
+	to, _ := netip.AddrFromSlice(arrived.Dst)
+	return s.isNear(from, func(l link) bool { return l.address == to.Unmap() })
 }
 
-// setJoined sets whether the group is joined on a link, for the reader of hellos.
-func (s *sockets) setJoined(l link, joined bool) {
+// isNearTarget reports whether a host is listed.
+func (s *sockets) isNearTarget(from netip.Addr, _ *ipv4.ControlMessage) bool {
+	return s.settings.Lists(from)
+}
+
+// isNearHello reports whether a host is on the link on which it says Hello. What a process
+// of this node sends arrives on the loopback device too.
+func (s *sockets) isNearHello(from netip.Addr, arrived *ipv4.ControlMessage) bool {
+	return s.isNear(from, func(l link) bool { return l.index == arrived.IfIndex })
+}
+
+func (s *sockets) isNear(from netip.Addr, on func(link) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if joined {
-		s.joined[l.index] = l
-	} else {
-		delete(s.joined, l.index)
-	}
+	return slices.ContainsFunc(s.links, func(l link) bool { return on(l) && l.contains(from) })
 }
 
-// startReader runs a reader, unless there is no memory for it and the request ends.
-func (s *sockets) startReader(read func()) {
-	if s.account.Add(readerBytes) != nil {
+// follow uses the links that there are now: their cameras are near, and the group is joined
+// on them. Where that fails, the next call tries again.
+func (s *sockets) follow(current []link) {
+	s.mu.Lock()
+	old := s.links
+	s.links = current // before messages arrive
+	s.mu.Unlock()
+	if !s.open(&s.hellos, fmt.Sprintf("listen for Hello on port %d", port), listenGroup, s.isNearHello) {
 		return
 	}
-	s.readers.Go(func() {
-		defer func() { _ = s.account.Add(-readerBytes) }() // less is never too much
-		read()
-	})
-}
-
-// parsing is held while a message is parsed: the tree may take many times its memory.
-var parsing sync.Mutex
-
-// readHellos reads from the socket of the group until it is closed.
-func (s *sockets) readHellos(socket *ipv4.PacketConn) {
-	s.startReader(func() {
-		buffer := make([]byte, maxMessageBytes)
-		for {
-			n, control, from, err := socket.ReadFrom(buffer)
-			if err != nil && s.readFailed(err) {
-				return
-			}
-			source, ok := from.(*net.UDPAddr)
-			if err != nil || !ok || control == nil {
-				continue
-			}
-			s.mu.Lock()
-			l, found := s.joined[control.IfIndex]
-			s.mu.Unlock()
-			address := source.AddrPort().Addr().Unmap()
-			// What a process of this node sends arrives on the loopback device too.
-			s.receive(address, found && l.contains(address), buffer[:n])
+	for _, l := range old {
+		if !slices.ContainsFunc(current, func(other link) bool { return other.index == l.index }) {
+			// Its error means that the kernel has left already.
+			_ = s.hellos.LeaveGroup(&net.Interface{Index: l.index, Name: l.name}, groupAddress)
 		}
-	})
-}
-
-// read reads from a socket until it is closed. near reports whether a host may announce
-// itself there.
-func (s *sockets) read(socket *net.UDPConn, near func(netip.Addr) bool) {
-	s.startReader(func() {
-		buffer := make([]byte, maxMessageBytes)
-		for {
-			n, from, err := socket.ReadFromUDPAddrPort(buffer)
-			if err != nil {
-				if s.readFailed(err) {
-					return
-				}
-				continue
-			}
-			address := from.Addr().Unmap()
-			s.receive(address, near(address), buffer[:n])
+	}
+	for _, l := range current {
+		err := s.hellos.JoinGroup(&net.Interface{Index: l.index, Name: l.name}, groupAddress)
+		if errors.Is(err, syscall.EADDRINUSE) { // joined before
+			err = nil
 		}
-	})
+		s.check("join the multicast group on "+l.name, err)
+	}
 }
 
-// readFailed reports whether a reader must end. Other errors are about a packet that was
-// sent before.
-func (s *sockets) readFailed(err error) bool {
-	return errors.Is(err, net.ErrClosed) || s.ctx.Err() != nil || !backoff.Sleep(s.ctx, time.Millisecond)
+// read reads from a socket until it is closed.
+func (s *sockets) read(socket *ipv4.PacketConn, near func(netip.Addr, *ipv4.ControlMessage) bool) {
+	buffer := make([]byte, maxMessageBytes)
+	for {
+		n, arrived, source, err := socket.ReadFrom(buffer)
+		if errors.Is(err, net.ErrClosed) || s.ctx.Err() != nil {
+			return
+		}
+		if err != nil { // about a packet that was sent before
+			backoff.Sleep(s.ctx, time.Millisecond)
+			continue
+		}
+		if from, ok := source.(*net.UDPAddr); ok {
+			address := from.AddrPort().Addr().Unmap()
+			s.receive(address, near(address, arrived), buffer[:n])
+		}
+	}
 }
 
 // receive passes the announcements in a datagram on.
@@ -357,24 +303,18 @@ func (s *sockets) receive(from netip.Addr, near bool, data []byte) {
 		s.failed(failedRate)
 		return
 	}
-	parsing.Lock()
 	announcements, err := wsdiscovery.Parse(data)
-	parsing.Unlock()
 	if err != nil {
 		s.failed(failedMessage)
 		return
 	}
-	bytes := messageCopies * len(data)
 	for _, a := range announcements {
 		if !near && !s.settings.AllowForeignXAddrs || details.CheckAddress(from) != nil {
 			s.failed(failedForeign)
 			return
 		}
-		if s.account.Add(bytes) != nil {
-			return
-		}
 		select {
-		case s.messages <- message{from, a, func() { _ = s.account.Add(-bytes) }}:
+		case s.messages <- message{from, a}:
 		case <-s.ctx.Done():
 			return
 		}

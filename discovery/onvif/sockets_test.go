@@ -1,10 +1,15 @@
 package onvif
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"syscall"
 	"testing"
+
+	"golang.org/x/net/ipv4"
 
 	"akri.sh/akri/discovery/onvif/details"
 )
@@ -17,28 +22,59 @@ func TestFailedJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	failures := 0
-	s := newSockets(&details.Details{}, func(string) { failures++ }, slog.New(slog.DiscardHandler), nil)
+	s := newSockets(&details.Details{}, func(string) { failures++ }, slog.New(slog.DiscardHandler))
 	defer s.close()
 	missing := link{index: 1 << 30, name: "missing", address: netip.MustParseAddr("10.0.0.1")}
 	usable := link{index: loopback.Index, name: loopback.Name, address: netip.MustParseAddr("127.0.0.1")}
-	current := map[int]link{missing.index: missing, usable.index: usable}
-	for attempt := 1; attempt <= 3; attempt++ {
-		s.refreshHellos(current)
-		if _, found := s.joined[usable.index]; !found || len(s.joined) != 1 {
-			t.Errorf("after attempt %d, the group is joined on %+v, want it on the loopback device", attempt, s.joined)
+	joined := func(when string, want bool) {
+		t.Helper()
+		err := s.hellos.JoinGroup(loopback, groupAddress)
+		if errors.Is(err, syscall.EADDRINUSE) != want {
+			t.Errorf("%s, to join the group on the loopback device again gives %v; joined before: want %v", when, err, want)
 		}
+	}
+	for attempt := 1; attempt <= 3; attempt++ {
+		s.follow([]link{missing, usable})
+		joined(fmt.Sprintf("after attempt %d", attempt), true)
 		if failures != attempt {
 			t.Errorf("%d failures after %d attempts", failures, attempt)
 		}
 	}
 	usable.address = netip.MustParseAddr("127.0.0.2") // joined before
-	s.refreshHellos(map[int]link{usable.index: usable})
-	if !s.joined[usable.index].equal(usable) || failures != 3 {
-		t.Errorf("after a change of its address, the link is %+v, with %d failures", s.joined[usable.index], failures)
+	s.follow([]link{usable})
+	joined("after a change of its address", true)
+	if failures != 3 {
+		t.Errorf("after a change of its address, %d failures", failures)
 	}
-	s.refreshHellos(nil)
-	s.refreshHellos(current)
-	if len(s.joined) != 1 || failures != 4 {
-		t.Errorf("after leaving and joining again: %+v, with %d failures", s.joined, failures)
+	s.follow(nil)
+	joined("after it has disappeared", false)
+	s.follow([]link{missing, usable})
+	joined("after leaving and joining again", true)
+	if failures != 4 {
+		t.Errorf("after leaving and joining again, %d failures", failures)
+	}
+}
+
+// TestNear has a node with two links. A host counts only on its own: by the address that it
+// answers, or by the interface on which it says Hello.
+func TestNear(t *testing.T) {
+	s := newSockets(&details.Details{}, func(string) {}, slog.New(slog.DiscardHandler))
+	defer s.close()
+	for n := range 2 {
+		address := netip.AddrFrom4([4]byte{10, 0, byte(n), 1})
+		s.links = append(s.links, link{index: n, address: address, subnets: []netip.Prefix{netip.PrefixFrom(address, 24)}})
+	}
+	first, other := netip.MustParseAddr("10.0.0.5"), netip.MustParseAddr("10.0.9.5")
+	for n, l := range s.links {
+		arrived := &ipv4.ControlMessage{IfIndex: l.index, Dst: l.address.AsSlice()}
+		if got := s.isNearProbe(first, arrived); got != (n == 0) {
+			t.Errorf("%s answers on link %d: near is %v", first, n, got)
+		}
+		if got := s.isNearHello(first, arrived); got != (n == 0) {
+			t.Errorf("%s says Hello on link %d: near is %v", first, n, got)
+		}
+		if s.isNearProbe(other, arrived) || s.isNearHello(other, arrived) {
+			t.Errorf("%s is near on link %d", other, n)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package onvif
 
 import (
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -29,8 +30,6 @@ type tracker struct {
 	// changed means that the devices may differ from those returned last.
 	changed  bool
 	schedule schedule
-	// bytes is the memory of all cameras.
-	bytes int
 	// unasked counts the cameras whose first request has not ended.
 	unasked int
 }
@@ -78,62 +77,36 @@ func (t *tracker) add(now time.Time, from netip.Addr, k key) *camera {
 	}
 	c := &camera{key: k, host: host, from: from}
 	t.insert(c)
-	t.count(c)
 	t.unasked++
 	t.plan(c, now)
 	return c
-}
-
-// count counts the memory of a camera that has changed.
-func (t *tracker) count(c *camera) {
-	t.bytes -= c.counted
-	c.counted = c.bytes()
-	t.bytes += c.counted
 }
 
 // makeRoom reports whether another camera of a host can be added. If there are too many, it
 // removes one that has been asked and did not answer: anybody can announce such cameras,
 // and if it exists, it is added again.
 func (t *tracker) makeRoom(host string) bool {
-	var silent *camera
-	switch full := len(t.cameras) >= maxCameras; {
+	var crowd iter.Seq[*camera]
+	switch {
 	case len(t.byHost[host]) >= maxCamerasPerHost:
-		at := slices.IndexFunc(t.byHost[host], (*camera).silent)
-		if at >= 0 {
-			silent = t.byHost[host][at]
-		}
-	case full:
-		silent = t.anySilent()
+		crowd = slices.Values(t.byHost[host])
+	case len(t.cameras) >= maxCameras:
+		crowd = maps.Values(t.cameras)
 	default:
 		return true
 	}
 	t.failed(failedCameras)
-	if silent != nil {
-		t.remove(silent)
-	}
-	return silent != nil
-}
-
-// anySilent returns one of the cameras that did not answer. It looks at few of them, so that
-// it may not find the only one; the next announcement tries again.
-func (t *tracker) anySilent() *camera {
-	const samples = 100
-	seen := 0
-	for _, c := range t.cameras { // begins at random
+	for c := range crowd {
 		if c.silent() {
-			return c
-		}
-		if seen++; seen == samples {
-			break
+			t.remove(c)
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 func (t *tracker) remove(c *camera) {
 	t.delete(c)
-	t.bytes -= c.counted
-	c.counted = 0
 	t.schedule.drop(c)
 	if !c.asked {
 		t.unasked--
@@ -296,7 +269,6 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 		maps.Copy(merged, o.facts) // what a camera does not say this time has not changed
 		t.changed = t.changed || !maps.Equal(c.facts, merged)
 		c.facts = merged
-		t.count(c)
 	}
 	switch {
 	case c.suspicion > 0:
@@ -323,7 +295,6 @@ func (t *tracker) identify(now time.Time, c *camera, uuid string) bool {
 	}
 	c.key = k
 	t.insert(c)
-	t.count(c)
 	return true
 }
 

@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"akri.sh/akri/discovery/onvif/envelope"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const okEnvelope = `<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope">
-	<s:Body><GetThingResponse><A>1</A></GetThingResponse></s:Body></s:Envelope>`
+	<s:Body><GetThingResponse><GUID>1</GUID></GetThingResponse></s:Body></s:Envelope>`
 
 func fault(subcode string) string {
 	return `<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope">
@@ -57,7 +59,7 @@ func TestAnswers(t *testing.T) {
 		"an empty body":          {200, `<s:Envelope xmlns:s="x"><s:Body/></s:Envelope>`, "not a SOAP envelope", false, false},
 		"an entity bomb":         {200, `<!DOCTYPE a [<!ENTITY b "bb">]>` + okEnvelope, "document type", false, false},
 		"nested":                 {200, strings.Repeat("<a>", 100000), "levels", false, false},
-		"huge":                   {200, "<a>" + strings.Repeat("x", maxBodyBytes) + "</a>", "more than 1048576 bytes", false, false},
+		"huge":                   {200, "<a>" + strings.Repeat("x", 1<<20) + "</a>", "more than 32768 bytes", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := serve(t, Call{}, func(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +69,7 @@ func TestAnswers(t *testing.T) {
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
-			if err == nil && answer.Response.Value("A") != "1" {
+			if err == nil && answer.Response.GUID != "1" {
 				t.Errorf("got %+v", answer.Response)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
@@ -95,6 +97,39 @@ func TestSlowAnswer(t *testing.T) {
 	defer client.Close()
 	if _, err := client.Do(ctx, Call{URL: server.URL}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a body that never ends gives %v", err)
+	}
+}
+
+// TestEndlessAnswers has a device whose answers end when the connection is closed. The first
+// of many profiles is read; in other answers, nothing counts.
+func TestEndlessAnswers(t *testing.T) {
+	endless := func(operation string) (Answer, error) {
+		return serve(t, Call{}, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `<Envelope><Body><`+operation+`Response><Profiles token="first"/>`)
+			for profiles := []byte(strings.Repeat(`<Profiles token="x"/>`, 1000)); ; {
+				if _, err := w.Write(profiles); err != nil {
+					return
+				}
+			}
+		})
+	}
+	answer, err := endless("GetProfiles")
+	if err != nil || len(answer.Response.Profiles) == 0 || answer.Response.Profiles[0].Token != "first" {
+		t.Errorf("got %v, %v, want the first profile", answer.Response.Profiles, err)
+	}
+	if len(answer.Response.Profiles) > envelope.MaxBytes/len(`<Profiles token="x"/>`) {
+		t.Errorf("%d profiles are read", len(answer.Response.Profiles))
+	}
+	answer, err = endless("GetSystemDateAndTime")
+	if !errors.Is(err, envelope.ErrTooLarge) || Alive(err) || len(answer.Response.Profiles) > 0 {
+		t.Errorf("another endless answer gives %v, %v", answer, err)
+	}
+	_, err = serve(t, Call{}, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Long", strings.Repeat("x", 2*maxHeaderBytes))
+		fmt.Fprint(w, okEnvelope)
+	})
+	if err == nil || Alive(err) {
+		t.Errorf("a header that is too long gives %v", err)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"akri.sh/akri/discovery/onvif/xmltree"
+	"akri.sh/akri/discovery/onvif/envelope"
 )
 
 const (
@@ -16,7 +16,8 @@ const (
 	// maxXAddrs bounds the addresses of one device: one for each of its own addresses
 	// and protocols.
 	maxXAddrs = 8
-	// maxScopes bounds the scopes of one device.
+	// maxTypes and maxScopes bound the types and the scopes of one device.
+	maxTypes  = 16
 	maxScopes = 256
 	// maxUUIDBytes bounds the address of an endpoint, usually a UUID of 36 bytes.
 	maxUUIDBytes = 128
@@ -50,48 +51,104 @@ type Announcement struct {
 	XAddrs []string
 }
 
+// message is a message, as far as it is read.
+type message struct {
+	namespaces
+	XMLName xml.Name
+	Body    struct {
+		namespaces
+		Matches []struct {
+			namespaces
+			Match []endpoint `xml:"ProbeMatch"`
+		} `xml:"ProbeMatches"`
+		Match []endpoint `xml:"ProbeMatch"`
+		Hello []endpoint
+		Bye   []endpoint
+	}
+}
+
+// endpoint is an element that announces a device.
+type endpoint struct {
+	namespaces
+	Address string `xml:"EndpointReference>Address"`
+	Types   struct {
+		namespaces
+		Names string `xml:",chardata"`
+	}
+	Scopes, XAddrs string
+}
+
+// namespaces has the attributes of an element, some of which declare namespaces. Package
+// xml does not resolve the prefixes of the names in Types.
+type namespaces struct {
+	Attributes []xml.Attr `xml:",any,attr"`
+}
+
 // Parse returns the announcements in a message, none if it is of another kind.
 func Parse(data []byte) ([]Announcement, error) {
-	envelope, err := xmltree.Parse(data)
-	if err != nil {
+	var m message
+	if err := envelope.Decode(data, &m); err != nil {
 		return nil, err
 	}
-	if envelope.Name.Local != "Envelope" {
+	if m.XMLName.Local != "Envelope" {
 		return nil, errors.New("not a SOAP envelope")
 	}
-	body := envelope.Find("Body")
 	var all []Announcement
-	for _, group := range []struct {
-		kind     Kind
-		elements []*xmltree.Element
-	}{
-		{Match, append(body.All("ProbeMatches", "ProbeMatch"), body.All("ProbeMatch")...)},
-		{Hello, body.All("Hello")},
-		{Bye, body.All("Bye")},
-	} {
-		for _, element := range group.elements {
-			if announcement := announcementOf(group.kind, element); announcement.UUID != "" && len(all) < maxAnnouncements {
-				all = append(all, announcement)
+	add := func(kind Kind, endpoints []endpoint, parents ...namespaces) {
+		for _, e := range endpoints {
+			if a := e.announcement(kind, parents); a.UUID != "" && len(all) < maxAnnouncements {
+				all = append(all, a)
 			}
 		}
 	}
+	body, root := m.Body.namespaces, m.namespaces
+	for _, matches := range m.Body.Matches {
+		add(Match, matches.Match, matches.namespaces, body, root)
+	}
+	add(Match, m.Body.Match, body, root)
+	add(Hello, m.Body.Hello, body, root)
+	add(Bye, m.Body.Bye, body, root)
 	return all, nil
 }
 
-func announcementOf(kind Kind, element *xmltree.Element) Announcement {
-	a := Announcement{Kind: kind, UUID: strings.Clone(NormalUUID(element.Value("EndpointReference", "Address")))}
+// announcement returns what an element with some parents says, the innermost first.
+func (e endpoint) announcement(kind Kind, parents []namespaces) Announcement {
+	a := Announcement{Kind: kind, UUID: strings.Clone(NormalUUID(e.Address))}
 	if len(a.UUID) > maxUUIDBytes || strings.ContainsFunc(a.UUID, isControl) {
 		return Announcement{}
 	}
-	a.Types = element.Find("Types").Names()
-	a.Scopes = strings.Fields(element.Value("Scopes"))
+	all := append([]namespaces{e.Types.namespaces, e.namespaces}, parents...)
+	for name := range strings.FieldsSeq(e.Types.Names) {
+		if a.Types = append(a.Types, resolve(name, all)); len(a.Types) == maxTypes {
+			break
+		}
+	}
+	a.Scopes = strings.Fields(e.Scopes)
 	a.Scopes = a.Scopes[:min(len(a.Scopes), maxScopes)]
-	for xaddr := range strings.FieldsSeq(element.Value("XAddrs")) {
+	for xaddr := range strings.FieldsSeq(e.XAddrs) {
 		if len(xaddr) <= maxXAddrBytes && !slices.Contains(a.XAddrs, xaddr) && len(a.XAddrs) < maxXAddrs {
 			a.XAddrs = append(a.XAddrs, strings.Clone(xaddr)) // which is kept without the message
 		}
 	}
 	return a
+}
+
+// resolve returns a name with the namespace that its prefix is bound to, by the innermost
+// element that declares it. If it is not bound, the prefix is the namespace.
+func resolve(name string, innermostFirst []namespaces) xml.Name {
+	prefix, local, found := strings.Cut(name, ":")
+	declaration := xml.Name{Space: "xmlns", Local: prefix}
+	if !found {
+		prefix, local, declaration = "", name, xml.Name{Local: "xmlns"}
+	}
+	for _, element := range innermostFirst {
+		for _, attribute := range element.Attributes {
+			if attribute.Name == declaration {
+				return xml.Name{Space: attribute.Value, Local: local}
+			}
+		}
+	}
+	return xml.Name{Space: prefix, Local: local}
 }
 
 // NormalUUID returns the address of an endpoint in lower case, without "urn:" and

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"akri.sh/akri/discovery/onvif/xmltree"
 )
 
 const (
@@ -14,8 +12,8 @@ const (
 	january2009 = "http://docs.oasis-open.org/ws-dd/ns/discovery/2009/01"
 )
 
-// envelope returns a message with a body, in a dialect.
-func envelope(dialect, body string) string {
+// soapMessage returns a message with a body, in a dialect.
+func soapMessage(dialect, body string) string {
 	return `<?xml version="1.0" encoding="UTF-8"?><e:Envelope xmlns:e="http://www.w3.org/2003/05/soap-envelope"
 		xmlns:a="http://schemas.xmlsoap.org/ws/2004/08/addressing" xmlns:d="` + dialect + `"
 		xmlns:dn="http://www.onvif.org/ver10/network/wsdl" xmlns:t="http://www.onvif.org/ver10/device/wsdl"
@@ -33,12 +31,12 @@ func TestParse(t *testing.T) {
 		message string
 		kind    Kind
 	}{
-		"ProbeMatches":          {envelope(april2005, "<d:ProbeMatches><d:ProbeMatch>"+fields+"</d:ProbeMatch></d:ProbeMatches>"), Match},
-		"ProbeMatches, 2009":    {envelope(january2009, "<d:ProbeMatches><d:ProbeMatch>"+fields+"</d:ProbeMatch></d:ProbeMatches>"), Match},
-		"ProbeMatch on its own": {envelope(april2005, "<d:ProbeMatch>"+fields+"</d:ProbeMatch>"), Match},
-		"Hello":                 {envelope(april2005, "<d:Hello>"+fields+"</d:Hello>"), Hello},
-		"Hello, 2009":           {envelope(january2009, "<d:Hello>"+fields+"</d:Hello>"), Hello},
-		"Bye":                   {envelope(april2005, "<d:Bye>"+fields+"</d:Bye>"), Bye},
+		"ProbeMatches":          {soapMessage(april2005, "<d:ProbeMatches><d:ProbeMatch>"+fields+"</d:ProbeMatch></d:ProbeMatches>"), Match},
+		"ProbeMatches, 2009":    {soapMessage(january2009, "<d:ProbeMatches><d:ProbeMatch>"+fields+"</d:ProbeMatch></d:ProbeMatches>"), Match},
+		"ProbeMatch on its own": {soapMessage(april2005, "<d:ProbeMatch>"+fields+"</d:ProbeMatch>"), Match},
+		"Hello":                 {soapMessage(april2005, "<d:Hello>"+fields+"</d:Hello>"), Hello},
+		"Hello, 2009":           {soapMessage(january2009, "<d:Hello>"+fields+"</d:Hello>"), Hello},
+		"Bye":                   {soapMessage(april2005, "<d:Bye>"+fields+"</d:Bye>"), Bye},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := Parse([]byte(tc.message))
@@ -61,7 +59,7 @@ func TestParse(t *testing.T) {
 
 func TestParseOthers(t *testing.T) {
 	match := func(inner string) string {
-		return envelope(april2005, "<d:ProbeMatches><d:ProbeMatch>"+inner+"</d:ProbeMatch></d:ProbeMatches>")
+		return soapMessage(april2005, "<d:ProbeMatches><d:ProbeMatch>"+inner+"</d:ProbeMatch></d:ProbeMatches>")
 	}
 	const endpoint = "<a:EndpointReference><a:Address>urn:uuid:1</a:Address></a:EndpointReference>"
 	for name, tc := range map[string]struct {
@@ -70,7 +68,7 @@ func TestParseOthers(t *testing.T) {
 		is      bool
 	}{
 		"our own probe":          {string(Probe(Device)), 0, false},
-		"no matches":             {envelope(april2005, "<d:ProbeMatches/>"), 0, false},
+		"no matches":             {soapMessage(april2005, "<d:ProbeMatches/>"), 0, false},
 		"without an endpoint":    {match("<d:Types>t:Device</d:Types>"), 0, false},
 		"a very long endpoint":   {match(strings.Replace(endpoint, "urn", strings.Repeat("x", 200), 1)), 0, false},
 		"a computer":             {match(endpoint + "<d:Types>wsdp:Device pub:Computer</d:Types>"), 1, false},
@@ -79,7 +77,7 @@ func TestParseOthers(t *testing.T) {
 		"another namespace":      {match(endpoint + "<d:Types>x:NetworkVideoTransmitter</d:Types>"), 1, true},
 		"no types, but scopes":   {match(endpoint + "<d:Scopes>onvif://www.onvif.org/type/ptz</d:Scopes>"), 1, true},
 		"neither":                {match(endpoint), 1, false},
-		"many matches": {envelope(april2005, "<d:ProbeMatches>"+
+		"many matches": {soapMessage(april2005, "<d:ProbeMatches>"+
 			strings.Repeat("<d:ProbeMatch>"+endpoint+"</d:ProbeMatch>", maxAnnouncements+1)+"</d:ProbeMatches>"), maxAnnouncements, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,22 +108,59 @@ func TestProbe(t *testing.T) {
 		{Space: "http://www.onvif.org/ver10/network/wsdl", Local: "NetworkVideoTransmitter"}: first,
 		{Space: "http://www.onvif.org/ver10/device/wsdl", Local: "Device"}:                   second,
 	} {
-		root, err := xmltree.Parse(message)
-		if err != nil {
+		var envelope struct {
+			Body struct {
+				Probe struct {
+					XMLName xml.Name
+					Types   string
+				}
+			}
+			namespaces
+		}
+		if err := xml.Unmarshal(message, &envelope); err != nil {
 			t.Fatal(err)
 		}
-		if got := root.Find("Body", "Probe", "Types").Names(); !slices.Equal(got, []xml.Name{want}) {
-			t.Errorf("the types are %v, want %v", got, want)
+		probe := envelope.Body.Probe
+		if got := resolve(probe.Types, []namespaces{envelope.namespaces}); got != want {
+			t.Errorf("the type is %v, want %v", got, want)
 		}
-		if probe := root.Find("Body", "Probe"); probe.Name.Space != april2005 {
-			t.Errorf("the dialect is %q", probe.Name.Space)
+		if probe.XMLName.Space != april2005 {
+			t.Errorf("the dialect is %q", probe.XMLName.Space)
+		}
+	}
+}
+
+// TestNamespacesOfTypes has prefixes that are declared in each of the places where they may be.
+func TestNamespacesOfTypes(t *testing.T) {
+	const onvif, other = ` xmlns:p="http://www.onvif.org/ver10/device/wsdl"`, ` xmlns:p="urn:other"`
+	message := func(root, body, matches, match, types, name string) string {
+		return "<Envelope" + root + "><Body" + body + "><ProbeMatches" + matches + "><ProbeMatch" + match +
+			"><EndpointReference><Address>1</Address></EndpointReference><Types" + types + ">" + name +
+			"</Types></ProbeMatch></ProbeMatches></Body></Envelope>"
+	}
+	for text, want := range map[string]bool{
+		message(onvif, "", "", "", "", "p:Device"):                                             true,
+		message("", onvif, "", "", "", "p:Device"):                                             true,
+		message("", "", onvif, "", "", "p:Device"):                                             true,
+		message("", "", "", onvif, "", "p:Device"):                                             true,
+		message("", "", "", "", onvif, "p:Device"):                                             true,
+		message(other, other, other, other, onvif, "p:Device"):                                 true,
+		message(onvif, "", "", "", other, "p:Device"):                                          false,
+		message(onvif, "", "", other, "", "p:Device"):                                          false,
+		message("", "", "", "", "", "p:Device"):                                                false,
+		message(onvif, "", "", "", "", "Device"):                                               false,
+		message("", "", "", "", ` xmlns="http://www.onvif.org/ver10/device/wsdl"`, " Device "): true,
+	} {
+		all, err := Parse([]byte(text))
+		if err != nil || len(all) != 1 || all[0].IsONVIF() != want {
+			t.Errorf("%s: got %+v, %v, want one that is an ONVIF device: %v", text, all, err, want)
 		}
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(envelope(april2005, "<d:ProbeMatches><d:ProbeMatch>"+fields+"</d:ProbeMatch></d:ProbeMatches>")))
-	f.Add([]byte(envelope(january2009, "<d:Bye>"+fields+"</d:Bye>")))
+	f.Add([]byte(soapMessage(april2005, "<d:ProbeMatches><d:ProbeMatch>"+fields+"</d:ProbeMatch></d:ProbeMatches>")))
+	f.Add([]byte(soapMessage(january2009, "<d:Bye>"+fields+"</d:Bye>")))
 	f.Add(Probe(Device))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		all, err := Parse(data)

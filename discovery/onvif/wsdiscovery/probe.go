@@ -1,8 +1,9 @@
 package wsdiscovery
 
 import (
-	"crypto/rand"
 	"fmt"
+
+	"github.com/google/uuid"
 )
 
 // Type is a type of device to look for.
@@ -27,14 +28,5 @@ func Probe(of Type) []byte {
 		`<a:ReplyTo><a:Address>http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous</a:Address></a:ReplyTo>`+
 		`<a:To s:mustUnderstand="1">urn:schemas-xmlsoap-org:ws:2005:04:discovery</a:To>`+
 		`</s:Header><s:Body><d:Probe><d:Types>t:%s</d:Types></d:Probe></s:Body></s:Envelope>`,
-		of.namespace, newUUID(), of.local)
-}
-
-// newUUID returns a random UUID (version 4).
-func newUUID() string {
-	var id [16]byte
-	rand.Read(id[:]) // never fails
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+		of.namespace, uuid.NewString(), of.local)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/icholy/digest"
 )
 
 // Bounds on what a camera may send.
@@ -33,7 +35,6 @@ type Client struct {
 	username, password string
 	now                func() time.Time
 	http               *http.Client
-	digest             digest
 
 	mu      sync.Mutex
 	picture *url.URL      // nil until it is known
@@ -48,15 +49,29 @@ func New(deviceURL, username, password string) (*Client, error) {
 		return nil, fmt.Errorf("%q is not the URL of a device service: it begins with http:// or https://", deviceURL)
 	}
 	device.User = nil
+	// Proxies are for the internet, not for cameras.
+	var transport http.RoundTripper = &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10}
+	if username != "" {
+		transport = &digest.Transport{Username: username, Password: password, FindChallenge: findChallenge, Transport: transport}
+	}
 	return &Client{
 		device: device, username: username, password: password, now: time.Now,
 		http: &http.Client{
-			Timeout: callTimeout,
-			// Proxies are for the internet, not for cameras.
-			Transport:     &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10},
+			Timeout:       callTimeout,
+			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
+}
+
+// findChallenge returns the first challenge that can be answered. If there is none, the
+// transport then returns the answer of the camera, which is a refusal.
+func findChallenge(header http.Header) (*digest.Challenge, error) {
+	challenge, err := digest.FindChallenge(header)
+	if err != nil {
+		return nil, digest.ErrNoChallenge
+	}
+	return challenge, nil
 }
 
 // Close closes the connections to the camera.
@@ -84,7 +99,7 @@ func (c *Client) fetch(ctx context.Context, location *url.URL) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("fetch the picture: %w", err)
-	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
+	case response.StatusCode == http.StatusForbidden:
 		return nil, fmt.Errorf("fetch the picture: %w", ErrRefused)
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("fetch the picture: the camera answers with status %d", response.StatusCode)
@@ -94,38 +109,23 @@ func (c *Client) fetch(ctx context.Context, location *url.URL) ([]byte, error) {
 	return body, nil
 }
 
-// do sends a request and reads the answer. If the camera asks for HTTP digest
-// authentication, it sends the request again with the credentials.
+// do sends a request and reads the answer, unless the camera refuses the credentials.
 func (c *Client) do(ctx context.Context, method string, target *url.URL, content []byte, limit int64) (*http.Response, []byte, error) {
-	for attempt := 0; ; attempt++ {
-		request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(content))
-		if err != nil {
-			return nil, nil, err
-		}
-		if content != nil {
-			request.Header.Set("Content-Type", "application/soap+xml; charset=utf-8")
-		}
-		if header := c.digest.authorization(method, target.RequestURI(), c.username, c.password); header != "" {
-			request.Header.Set("Authorization", header)
-		}
-		response, body, err := c.send(request, limit)
-		if err != nil {
-			return nil, nil, err
-		}
-		challenged := response.StatusCode == http.StatusUnauthorized && c.digest.accept(response.Header.Values("WWW-Authenticate"))
-		if !challenged || c.username == "" || attempt == 1 {
-			return response, body, nil
-		}
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(content))
+	if err != nil {
+		return nil, nil, err
 	}
-}
-
-// send sends one request.
-func (c *Client) send(request *http.Request, limit int64) (*http.Response, []byte, error) {
+	if content != nil {
+		request.Header.Set("Content-Type", "application/soap+xml; charset=utf-8")
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, nil, silence(err)
 	}
 	defer response.Body.Close()
+	if response.StatusCode == http.StatusUnauthorized {
+		return nil, nil, ErrRefused
+	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err != nil {
 		return nil, nil, silence(err)

@@ -143,6 +143,9 @@ func TestHostileCameras(t *testing.T) {
 		"a redirect":               {at(services.SnapshotPath, http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP), "status 302"},
 		"an endless picture":       {at(services.SnapshotPath, endless), "more than"},
 		"an endless answer":        {at(services.MediaPath, endless), "more than"},
+		"Basic authentication":     {at(services.SnapshotPath, demand(`Basic realm="r"`)), ErrRefused.Error()},
+		"an unknown digest":        {at(services.SnapshotPath, demand(`Digest realm="r", nonce="n", algorithm=MD4`)), ErrRefused.Error()},
+		"a digest that is none":    {at(services.SnapshotPath, demand(`Digest realm="r`)), ErrRefused.Error()},
 		"a page instead of a JPEG": {at(services.SnapshotPath, say("<html>")), "not a JPEG"},
 		"no XML":                   {at(services.DevicePath, say("hello")), "not SOAP"},
 		"no profile":               {replace("trt:Profiles", "trt:Other"), "no media profile"},
@@ -157,6 +160,14 @@ func TestHostileCameras(t *testing.T) {
 	}
 	if strayed.Load() {
 		t.Error("the client sent a request to another host")
+	}
+}
+
+// demand returns a handler that demands credentials by a challenge.
+func demand(challenge string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", challenge)
+		w.WriteHeader(http.StatusUnauthorized)
 	}
 }
 

@@ -174,9 +174,6 @@ func (c *Client) exchange(ctx context.Context, service *url.URL, content []byte)
 	if err != nil {
 		return got, err
 	}
-	if response.StatusCode == http.StatusUnauthorized {
-		return got, ErrRefused
-	}
 	if err := xml.Unmarshal(body, &got); err != nil {
 		if response.StatusCode != http.StatusOK {
 			return got, fmt.Errorf("the camera answers with status %d", response.StatusCode)
