@@ -93,7 +93,6 @@ func addInterface(t *testing.T, name string, addresses ...string) {
 type responder struct {
 	t      *testing.T
 	socket *socket
-	conn   net.PacketConn
 	mu     sync.Mutex
 	device atomic.Pointer[simulatedDevice]
 }
@@ -104,25 +103,11 @@ func respond(t *testing.T, name string, isIPv6 bool, d *simulatedDevice) *respon
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, group := openIPv4, groupIPv4
-	if isIPv6 {
-		open, group = openIPv6, groupIPv6
-	}
-	fd, err := open(i.Index)
+	opened, err := openSocket(socketID{i.Index, isIPv6})
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := os.NewFile(uintptr(fd), "responder")
-	conn, err := net.FilePacketConn(file)
-	file.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	udp, ok := conn.(*net.UDPConn)
-	if !ok {
-		t.Fatal("not a UDP socket")
-	}
-	r := &responder{t: t, conn: conn, socket: &socket{conn: udp, group: netip.AddrPortFrom(group, port)}}
+	r := &responder{t: t, socket: opened}
 	r.device.Store(d)
 	done := make(chan struct{})
 	go func() {
@@ -130,30 +115,30 @@ func respond(t *testing.T, name string, isIPv6 bool, d *simulatedDevice) *respon
 		r.run()
 	}()
 	t.Cleanup(func() {
-		conn.Close()
+		opened.conn.Close()
 		<-done
 	})
 	return r
 }
 
 func (r *responder) run() {
-	buffer := make([]byte, maxPacketBytes)
+	buffer := make([]byte, wire.MaxPacketBytes)
 	for {
-		count, _, err := r.conn.ReadFrom(buffer)
+		count, _, err := r.socket.conn.ReadFromUDPAddrPort(buffer)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		message, err := wire.Parse(buffer[:count])
-		if err != nil || message.Response {
+		if err != nil || wire.IsResponse(buffer[:count]) {
 			continue
 		}
-		wanted := map[setKey]bool{}
-		for _, q := range message.Questions {
-			wanted[setKey{q.Name.Key(), q.Type}] = true
+		asked, err := parseQuery(buffer[:count])
+		if err != nil {
+			r.t.Error(err)
+			return
 		}
 		var answers []wire.Record
 		for _, record := range r.device.Load().records {
-			if wanted[setKey{record.Name.Key(), record.Type}] {
+			if asked.wanted[setKey{record.Name.Key(), record.Type}] {
 				answers = append(answers, record)
 			}
 		}
@@ -164,15 +149,10 @@ func (r *responder) run() {
 func (r *responder) send(records []wire.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(records) > 0 {
-		builder, count := wire.NewResponse(), 0
-		for count < len(records) && builder.Answer(records[count]) {
-			count++
-		}
-		if err := r.socket.send(builder.Bytes()); err != nil && !errors.Is(err, net.ErrClosed) {
+	for some := range slices.Chunk(records, recordsPerPacket) {
+		if err := r.socket.send(pack(r.t, some...)); err != nil && !errors.Is(err, net.ErrClosed) {
 			r.t.Error(err)
 		}
-		records = records[count:]
 	}
 }
 
@@ -357,10 +337,7 @@ func testForeignPackets(t *testing.T) {
 	}}), Query{Types: []string{"_http._tcp"}})
 	b.await("")
 	d := webDevice(t, "Foreign", "192.0.2.7")
-	builder := wire.NewResponse()
-	for _, record := range d.records {
-		builder.Answer(record)
-	}
+	packet := pack(t, d.records...)
 	group := net.UDPAddrFromAddrPort(netip.AddrPortFrom(groupIPv4, port))
 	stranger, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.IPv4(192, 0, 2, 1)}, group)
 	if err != nil {
@@ -368,9 +345,9 @@ func testForeignPackets(t *testing.T) {
 	}
 	defer stranger.Close()
 	inside := respond(t, "mdns0", false, webDevice(t, "Inside", "192.0.2.8"))
-	wrong := builder.Bytes()[:len(builder.Bytes())-1]
+	wrong := packet[:len(packet)-1] // its last record, the address, is lost
 	for deadline := time.Now().Add(patience); foreign.Load() == 0 || malformed.Load() == 0; time.Sleep(20 * time.Millisecond) {
-		if _, err := stranger.Write(builder.Bytes()); err != nil {
+		if _, err := stranger.Write(packet); err != nil {
 			t.Fatal(err)
 		}
 		if err := inside.socket.send(wrong); err != nil {
@@ -398,6 +375,7 @@ func testThousand(t *testing.T) {
 
 func testInterfaces(t *testing.T) {
 	browser := New(Options{})
+	browser.rescanInterval = time.Second
 	b := browseIn(t, browser, Query{Types: []string{"_http._tcp"}})
 	b.await("")
 	addInterface(t, "mdns2", "203.0.113.1/24")
@@ -405,7 +383,7 @@ func testInterfaces(t *testing.T) {
 	want := "Late._http._tcp.local late.local:80 [203.0.113.7] mdns2"
 	b.await(want)
 	began := time.Now()
-	first.conn.Close()
+	first.socket.conn.Close()
 	ip(t, "link delete mdns2")
 	b.await("")
 	if took := time.Since(began); took < linkGrace {
