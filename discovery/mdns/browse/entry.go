@@ -14,6 +14,8 @@ type entry struct {
 	records map[identity]*cachedRecord
 	// types means that the records are types of services.
 	types bool
+	// optional means that the host has addresses of the other kind.
+	optional bool
 	// sweep is the last sweep that needed the entry.
 	sweep int
 
@@ -54,7 +56,9 @@ func (e *entry) best() *cachedRecord {
 
 // asking reports whether the question is asked by schedule: that for PTR records always, as
 // there may be more of them, and others while there are no records.
-func (e *entry) asking() bool { return e.kind == wire.PTR || len(e.records) == 0 }
+func (e *entry) asking() bool {
+	return e.kind == wire.PTR || len(e.records) == 0 && (!e.optional || e.asked < maxOptional)
+}
 
 // interval returns the time until the next question, after so many. The questions for
 // services are asked after 0, 1, 3, 9, 27 seconds and so on; others, which are about

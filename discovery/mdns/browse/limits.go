@@ -57,6 +57,9 @@ const (
 	lookahead = 500 * time.Millisecond
 	// maxInterval is the longest interval between questions for services of a type.
 	maxInterval = time.Hour
+	// maxOptional is how often the other kind of addresses of a host is requested, when
+	// one kind is known.
+	maxOptional = 4
 	// textWait is how long a service is held back that has no TXT record. Each service
 	// should have one.
 	textWait = 3 * time.Second

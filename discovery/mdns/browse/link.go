@@ -89,8 +89,7 @@ func acceptable(e *entry, data wire.Record) bool {
 	switch data.Type {
 	case wire.PTR:
 		if e.types {
-			labels, domain := data.Target.Labels(), e.name.Parent().Parent().Parent()
-			return len(labels) > 2 && wire.IsServiceType(labels[:2]) && data.Target.Parent().Parent().Key() == domain.Key()
+			return isType(data.Target) && data.Target.Parent().Parent().Key() == e.name.Parent().Parent().Parent().Key()
 		}
 		return data.Target.Parent().Key() == serviceType(e.name).Key()
 	case wire.SRV:
@@ -119,23 +118,22 @@ func (l *link) flush(now time.Time, data wire.Record) {
 
 // follow visits what a record leads to.
 func (l *link) follow(now time.Time, e *entry, r *cachedRecord) {
-	var kinds []wire.Type
+	target := r.data.Target
 	switch {
 	case e.types:
-		kinds = []wire.Type{wire.PTR}
+		l.visit(now, target, wire.PTR)
 	case e.kind == wire.PTR:
-		kinds = []wire.Type{wire.SRV, wire.TXT}
+		l.visit(now, target, wire.SRV)
+		l.visit(now, target, wire.TXT)
 	case e.kind == wire.SRV:
-		kinds = []wire.Type{wire.A, wire.AAAA}
-	}
-	for _, kind := range kinds {
-		l.visit(now, r.data.Target, kind)
+		a, aaaa := l.visit(now, target, wire.A), l.visit(now, target, wire.AAAA)
+		a.optional, aaaa.optional = len(aaaa.records) > 0, len(a.records) > 0
 	}
 }
 
 // visit marks the entry of a name, which it creates if it does not exist, and all that its
 // records lead to, as needed.
-func (l *link) visit(now time.Time, name wire.Name, kind wire.Type) {
+func (l *link) visit(now time.Time, name wire.Name, kind wire.Type) *entry {
 	k := setKey{name.Key(), kind}
 	e := l.entries[k]
 	switch {
@@ -144,12 +142,13 @@ func (l *link) visit(now time.Time, name wire.Name, kind wire.Type) {
 		e.due = now.Add(l.firstDelay())
 		l.entries[k] = e
 	case e.sweep == l.sweeps:
-		return
+		return e
 	}
 	e.sweep = l.sweeps
 	for _, r := range e.records {
 		l.follow(now, e, r)
 	}
+	return e
 }
 
 // firstDelay keeps nodes from asking in the same instant (RFC 6762, 5.2), and lets
@@ -217,18 +216,13 @@ func (l *link) doubt(now time.Time, lost *entry) {
 	}
 }
 
-// restart asks for services as if browsing had just begun, since the interface has changed.
+// restart asks for services as if browsing had just begun, and verifies all records, since
+// the interface has changed or was away.
 func (l *link) restart(now time.Time) {
 	for _, e := range l.entries {
 		if e.kind == wire.PTR {
 			e.asked, e.due = 0, now.Add(l.firstDelay())
 		}
-	}
-}
-
-// verifyAll verifies all records, since the interface was away.
-func (l *link) verifyAll(now time.Time) {
-	for _, e := range l.entries {
 		for _, r := range e.records {
 			r.verify(now)
 		}

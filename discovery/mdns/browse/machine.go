@@ -97,12 +97,8 @@ func (m *machine) setInterfaces(now time.Time, interfaces []Interface) {
 		case l == nil || l.inter.Name != i.Name:
 			m.links[i.Index] = newLink(i, m.random, m.failed, m.room)
 			m.touch()
-		case !l.gone.IsZero():
-			l.gone, l.inter = time.Time{}, i
-			l.restart(now)
-			l.verifyAll(now)
-		case l.inter != i:
-			l.inter, l.changed = i, true
+		case !l.gone.IsZero() || l.inter != i:
+			l.gone, l.inter, l.changed = time.Time{}, i, true
 			l.restart(now)
 		}
 	}

@@ -65,6 +65,12 @@ func (q Query) uses(i Interface) bool {
 // isEnumeration reports whether a name's PTR records are types.
 func isEnumeration(name wire.Name) bool { return strings.HasPrefix(name.Key(), enumeration) }
 
+// isType reports whether a name is that of a type of services, such as _http._tcp.local.
+func isType(name wire.Name) bool {
+	protocol := wire.Name(name.Parent().First()).Key()
+	return strings.HasPrefix(name.First(), "_") && (protocol == "_tcp" || protocol == "_udp")
+}
+
 // serviceType returns the name of the type, without a sub-type.
 func serviceType(browsed wire.Name) wire.Name {
 	if parent := browsed.Parent(); wire.Name(parent.First()).Key() == "_sub" {
