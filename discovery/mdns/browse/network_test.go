@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/ipv4"
+
 	"akri.sh/akri/discovery/mdns/browse/wire"
 	"akri.sh/akri/internal/fulltest"
 )
@@ -281,8 +283,9 @@ func awaitLinkLocal(t *testing.T, name string) {
 	}
 }
 
-// testOtherPrograms: another program at the port still receives its unicast packets.
-func testOtherPrograms(t *testing.T) {
+// listenAtPort opens a socket at the port of mDNS as other programs do.
+func listenAtPort(t *testing.T, address string) net.PacketConn {
+	t.Helper()
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error
 		err := raw.Control(func(fd uintptr) {
@@ -291,11 +294,17 @@ func testOtherPrograms(t *testing.T) {
 		})
 		return errors.Join(err, failed)
 	}}
-	other, err := config.ListenPacket(t.Context(), "udp4", "0.0.0.0:5353")
+	conn, err := config.ListenPacket(t.Context(), "udp4", address+":5353")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close()
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// testOtherPrograms: another program at the port still receives its unicast packets.
+func testOtherPrograms(t *testing.T) {
+	other := listenAtPort(t, "0.0.0.0")
 	b := browseIn(t, New(Options{}), Query{Types: []string{"_http._tcp"}})
 	b.await("")
 	const packets = 50
@@ -324,41 +333,52 @@ func testOtherPrograms(t *testing.T) {
 	}
 }
 
-// testForeignPackets: responses from another port or network are ignored.
+// testForeignPackets: responses from another port or network are ignored, and the end of
+// one that breaks off.
 func testForeignPackets(t *testing.T) {
-	var foreign, malformed atomic.Int64
-	b := browseIn(t, New(Options{Failed: func(reason string) {
-		switch reason {
-		case FailedForeign:
-			foreign.Add(1)
-		case FailedMalformed:
-			malformed.Add(1)
-		}
-	}}), Query{Types: []string{"_http._tcp"}})
-	b.await("")
-	d := webDevice(t, "Foreign", "192.0.2.7")
-	packet := pack(t, d.records...)
-	group := net.UDPAddrFromAddrPort(netip.AddrPortFrom(groupIPv4, port))
-	stranger, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.IPv4(192, 0, 2, 1)}, group)
+	inter, err := net.InterfaceByName("mdns0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stranger.Close()
-	inside := respond(t, "mdns0", false, webDevice(t, "Inside", "192.0.2.8"))
-	wrong := packet[:len(packet)-1] // its last record, the address, is lost
-	for deadline := time.Now().Add(patience); foreign.Load() == 0 || malformed.Load() == 0; time.Sleep(20 * time.Millisecond) {
-		if _, err := stranger.Write(packet); err != nil {
-			t.Fatal(err)
-		}
-		if err := inside.socket.send(wrong); err != nil {
-			t.Fatal(err)
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d foreign, %d malformed packets", foreign.Load(), malformed.Load())
-		}
+	otherPort, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(192, 0, 2, 1)})
+	if err != nil {
+		t.Fatal(err)
 	}
-	inside.send(inside.device.Load().records)
-	b.await("Inside._http._tcp.local inside.local:80 [192.0.2.8] mdns0") // and nothing else
+	defer otherPort.Close()
+	packet := pack(t, webDevice(t, "Foreign", "192.0.2.7").records...)
+	for _, tc := range []struct {
+		reason string
+		sender net.PacketConn
+		packet []byte
+	}{
+		{FailedForeign, otherPort, packet},
+		{FailedForeign, listenAtPort(t, "198.51.100.1"), packet},                // the address of mdns1
+		{FailedMalformed, listenAtPort(t, "192.0.2.1"), packet[:len(packet)-1]}, // the last record is the address
+	} {
+		if err := ipv4.NewPacketConn(tc.sender).SetMulticastInterface(inter); err != nil {
+			t.Fatal(err)
+		}
+		var failed atomic.Int64
+		b := browseIn(t, New(Options{Failed: func(reason string) {
+			if reason == tc.reason {
+				failed.Add(1)
+			}
+		}}), Query{Types: []string{"_http._tcp"}})
+		b.await("")
+		for deadline := time.Now().Add(patience); failed.Load() == 0; time.Sleep(20 * time.Millisecond) {
+			if _, err := tc.sender.WriteTo(tc.packet, net.UDPAddrFromAddrPort(netip.AddrPortFrom(groupIPv4, port))); err != nil {
+				t.Fatal(err)
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s from %v is not counted", tc.reason, tc.sender.LocalAddr())
+			}
+		}
+		inside := respond(t, "mdns0", false, webDevice(t, "Inside", "192.0.2.8"))
+		inside.send(inside.device.Load().records)
+		b.await("Inside._http._tcp.local inside.local:80 [192.0.2.8] mdns0") // and nothing else
+		inside.socket.conn.Close()
+		b.stop()
+	}
 }
 
 func testThousand(t *testing.T) {
