@@ -58,8 +58,14 @@ func TestQuestions(t *testing.T) {
 	if lists := s.lists[sub]; strings.Count(lists[len(lists)-1], "\n") != 99 {
 		t.Fatalf("the last list is %q", lists[len(lists)-1])
 	}
-	questions, packets := s.questions, s.packets
+	if s.known < 300 { // after 1, 3 and 9 seconds
+		t.Errorf("queries have %d known answers", s.known)
+	}
+	questions, packets, ipv6 := s.questions, s.packets, s.ipv6
 	s.run(time.Hour)
+	if asked := s.ipv6 - ipv6; asked > 0 {
+		t.Errorf("%d questions for the IPv6 addresses of hosts that have none", asked)
+	}
 	// 100 SRV and 100 A records, each once in 96 to 98 seconds, and some PTR and TXT records.
 	if asked := s.questions - questions; asked < 7000 || asked > 8500 {
 		t.Errorf("%d questions in an hour", asked)
@@ -292,6 +298,13 @@ func TestBounds(t *testing.T) {
 	stranger := s.service(eth0, "Stranger", "_other._tcp", "192.0.2.1")
 	s.announce(stranger, stranger.records...)
 	s.run(100 * time.Millisecond)
+	full := s.failures[FailedFull]
+	long := s.service(eth0, "Device 0002", "_http._tcp", "192.0.2.1", strings.Split(strings.Repeat("x=12345678 ", 200), " ")...)
+	s.announce(long, long.records[3])
+	s.run(100 * time.Millisecond)
+	if texts := l.entries[setKey{"device 0002._http._tcp.local", wire.TXT}].records; len(texts) != 1 || s.failures[FailedFull] != full+1 {
+		t.Errorf("a TXT record of more than %d bytes: %d records, failures %v", maxTextBytes, len(texts), s.failures)
+	}
 	if addresses := len(l.addresses("device-0001.local")); addresses > maxRecordsPerName {
 		t.Errorf("%d addresses of a host", addresses)
 	}

@@ -24,6 +24,8 @@ type simulation struct {
 	pending   []delivery
 	questions int
 	packets   int
+	known     int // answers that queries say are known
+	ipv6      int // questions for AAAA records
 	failures  map[string]int
 	// lists has each published list, as text.
 	lists map[*subscription][]string
@@ -168,6 +170,12 @@ func (s *simulation) advance() {
 			s.t.Fatal(err)
 		}
 		s.questions += len(asked.wanted)
+		s.known += len(asked.known)
+		for key := range asked.wanted {
+			if key.kind == wire.AAAA {
+				s.ipv6++
+			}
+		}
 		if !s.lost() {
 			s.answer(p.index, asked)
 		}
