@@ -68,12 +68,13 @@ func (b *Browser) Browse(ctx context.Context, query Query, changed func([]Servic
 	if err != nil {
 		return err
 	}
-	l, err := b.acquire()
+	interfaces, err := listInterfaces()
 	if err != nil {
 		return err
 	}
+	l := b.acquire()
 	defer b.release(l)
-	l.do(func() { l.subscribe(s) })
+	l.do(func() { l.subscribe(s, interfaces) })
 	defer l.do(func() { l.unsubscribe(s) })
 	for {
 		select {
@@ -88,18 +89,14 @@ func (b *Browser) Browse(ctx context.Context, query Query, changed func([]Servic
 }
 
 // acquire returns the loop, which it starts for the first user.
-func (b *Browser) acquire() (*loop, error) {
+func (b *Browser) acquire() *loop {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.running == nil {
-		interfaces, err := listInterfaces()
-		if err != nil {
-			return nil, err
-		}
-		b.running = startLoop(b.options, b.rescanInterval, interfaces)
+		b.running = startLoop(b.options, b.rescanInterval)
 	}
 	b.users++
-	return b.running, nil
+	return b.running
 }
 
 // release stops a loop after its last user has left.

@@ -30,12 +30,12 @@ type loop struct {
 	crowded    bool // the log says that there are too many interfaces
 }
 
-func startLoop(options Options, rescanInterval time.Duration, interfaces map[int]*listed) *loop {
+func startLoop(options Options, rescanInterval time.Duration) *loop {
 	ctx, cancel := context.WithCancel(context.Background())
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // only delays depend on it
 	l := &loop{
 		options: options, rescanInterval: rescanInterval, ctx: ctx, cancel: cancel, commands: make(chan func()), ended: make(chan struct{}),
-		machine: newMachine(random, options.Failed), interfaces: interfaces, rescan: time.Now().Add(rescanInterval),
+		machine: newMachine(random, options.Failed), rescan: time.Now().Add(rescanInterval),
 		sockets: map[socketID]*socket{}, received: make(chan received, 64),
 	}
 	go func() {
@@ -125,7 +125,8 @@ func (l *loop) advance(now time.Time) time.Time {
 	return next
 }
 
-func (l *loop) subscribe(s *subscription) {
+func (l *loop) subscribe(s *subscription, interfaces map[int]*listed) {
+	l.interfaces = interfaces
 	l.machine.subscriptions[s] = true // so that its interfaces are used
 	l.useInterfaces()
 	l.machine.subscribe(time.Now(), s)
