@@ -17,6 +17,7 @@ require (
 	github.com/gopcua/opcua v0.8.0
 	github.com/icholy/digest v1.2.0
 	github.com/mdlayher/socket v0.8.0
+	github.com/miekg/dns v1.1.73
 	github.com/mochi-mqtt/server/v2 v2.7.9
 	github.com/open-policy-agent/cert-controller v0.16.0
 	github.com/prometheus/client_golang v1.24.1

@@ -7,7 +7,6 @@ import (
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/debugecho"
-	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif"
@@ -62,8 +61,7 @@ type browser struct{ *browse.Browser }
 
 // Browse implements [opcua.Browser].
 func (b browser) Browse(ctx context.Context, service string, found func([]opcua.Service)) error {
-	query := browse.Query{Types: []string{service}, Reserve: budget.Open(ctx).Set}
-	return b.Browser.Browse(ctx, query, func(services []browse.Service) error {
+	return b.Browser.Browse(ctx, browse.Query{Types: []string{service}}, func(services []browse.Service) error {
 		list := make([]opcua.Service, 0, len(services))
 		for _, s := range services {
 			text := make(map[string]string, len(s.TXT))

@@ -28,9 +28,6 @@ const (
 	maxAddresses = 16
 	// maxKeys bounds the keys of the TXT record that become properties.
 	maxKeys = 64
-	// maxTXTBytes bounds their names and values together. With the other properties, it
-	// is less than an agent accepts.
-	maxTXTBytes = 8192
 )
 
 // device returns the device of a service. Its ID is the service's full name in lower
@@ -74,16 +71,11 @@ func join(addresses []netip.Addr) string {
 // addTXT adds the keys of the TXT record. Of two keys with the same variable, the first
 // one counts.
 func addTXT(properties map[string]string, s browse.Service) {
-	total := 0
-	for i, pair := range s.TXT {
-		name, value := PrefixTXT+variable(pair.Key), printable(pair.Value)
-		if _, taken := properties[name]; taken {
-			continue
+	for _, pair := range s.TXT[:min(len(s.TXT), maxKeys)] {
+		name := PrefixTXT + variable(pair.Key)
+		if _, taken := properties[name]; !taken {
+			properties[name] = printable(pair.Value)
 		}
-		if total += len(name) + len(value); i >= maxKeys || total > maxTXTBytes {
-			return
-		}
-		properties[name] = value
 	}
 }
 

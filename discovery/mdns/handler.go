@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/mdns/details"
 )
@@ -26,12 +25,7 @@ func (h *Handler) Discover(ctx context.Context, request discovery.Request, send 
 	if err != nil {
 		return discovery.Invalid("discoveryDetails of mdns: %w", err)
 	}
-	query := queryOf(d)
-	query.Reserve = budget.Open(ctx).Set
-	if err := query.Validate(); err != nil { // a mistake that package details has missed
-		return discovery.Invalid("discoveryDetails of mdns: %w", err)
-	}
-	return h.browser.Browse(ctx, query, func(services []browse.Service) error {
+	return h.browser.Browse(ctx, queryOf(d), func(services []browse.Service) error {
 		devices := []discovery.Device{}
 		for _, s := range services {
 			if d.Admits(s.Instance, s.Host, s.Text) {

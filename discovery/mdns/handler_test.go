@@ -80,7 +80,10 @@ func FuzzDetails(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := queryOf(d).Validate(); err != nil {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err = browse.New(browse.Options{}).Browse(ctx, queryOf(d), func([]browse.Service) error { return nil })
+		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("%q in %q: %v", service, domain, err)
 		}
 	})

@@ -51,7 +51,7 @@ func (e *entry) isDue(now time.Time, lookahead time.Duration) bool {
 // pack makes packets with the questions that are due, and with the answers that are known
 // to the questions for services.
 func (l *link) pack(now time.Time) (packets [][]byte) {
-	builder := wire.NewQuery()
+	query := wire.NewQuery()
 	for _, e := range l.entries {
 		if len(packets) >= maxSendBurst {
 			break
@@ -59,18 +59,17 @@ func (l *link) pack(now time.Time) (packets [][]byte) {
 		if !e.isDue(now, lookahead) {
 			continue
 		}
-		question := wire.Question{Name: e.name, Type: e.kind}
-		if known := e.knownAnswers(now); len(known) > 0 {
-			packets = append(packets, chain(question, known)...)
-		} else if !builder.Question(question) {
-			packets = append(packets, builder.Bytes())
-			builder = wire.NewQuery()
-			builder.Question(question)
+		if known := e.known(now); len(known) > 0 {
+			packets = append(packets, chain(e, now, known)...)
+		} else if !query.Ask(e.name, e.kind) {
+			packets = append(packets, query.Pack())
+			query = wire.NewQuery()
+			query.Ask(e.name, e.kind)
 		}
 		l.asked(now, e)
 	}
-	if !builder.Empty() {
-		packets = append(packets, builder.Bytes())
+	if !query.Empty() {
+		packets = append(packets, query.Pack())
 	}
 	return packets
 }
@@ -90,34 +89,29 @@ func (l *link) asked(now time.Time, e *entry) {
 	}
 }
 
-// knownAnswers returns the records that need not be repeated.
-func (e *entry) knownAnswers(now time.Time) []wire.Record {
-	if e.need != continuous {
-		return nil
-	}
-	var known []wire.Record
+// known returns the PTR records that need not be repeated.
+func (e *entry) known(now time.Time) (known []*cachedRecord) {
 	for _, r := range e.records {
-		if r.known(now) {
-			data := r.data
-			data.Flush, data.TTL = false, uint32(r.expires.Sub(now)/time.Second)
-			known = append(known, data)
+		if e.kind == wire.PTR && r.known(now) {
+			known = append(known, r)
 		}
 	}
 	return known
 }
 
-// chain returns a question with the answers that are known, in as many packets as they
-// need (RFC 6762, 7.2).
-func chain(question wire.Question, known []wire.Record) (packets [][]byte) {
-	builder := wire.NewQuery()
-	builder.Question(question)
-	for _, data := range known {
-		if !builder.Answer(data) {
-			builder.Truncate()
-			packets = append(packets, builder.Bytes())
-			builder = wire.NewQuery()
-			builder.Answer(data)
+// chain returns the question for an entry with the answers that are known, in as many
+// packets as they need (RFC 6762, 7.2).
+func chain(e *entry, now time.Time, known []*cachedRecord) (packets [][]byte) {
+	query := wire.NewQuery()
+	query.Ask(e.name, e.kind)
+	for _, r := range known {
+		ttl := uint32(r.expires.Sub(now) / time.Second)
+		if !query.Know(e.name, r.data.Target, ttl) {
+			query.Truncate()
+			packets = append(packets, query.Pack())
+			query = wire.NewQuery()
+			query.Know(e.name, r.data.Target, ttl)
 		}
 	}
-	return append(packets, builder.Bytes())
+	return append(packets, query.Pack())
 }

@@ -2,9 +2,26 @@ package browse
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
+	"time"
+)
+
+// Reasons for [Options.Failed].
+const (
+	// FailedMalformed: a packet is not a message, or breaks off.
+	FailedMalformed = "malformed_packet"
+	// FailedForeign: a response comes from another port than 5353, or from an address
+	// outside the networks of the interface.
+	FailedForeign = "foreign_packet"
+	// FailedRate: more packets arrive than are read.
+	FailedRate = "rate_limited"
+	// FailedFull: there are more services or records, or larger ones, than are kept.
+	FailedFull = "cache_full"
+	// FailedSend: a question cannot be sent.
+	FailedSend = "send"
+	// FailedInterface: an interface cannot be used.
+	FailedInterface = "interface"
 )
 
 // Options configure a [Browser]. The zero value is useful.
@@ -19,10 +36,12 @@ type Options struct {
 // Browser browses for services. All its queries share sockets, questions and a cache. It
 // uses the network only while there is a query. It is safe for concurrent use.
 type Browser struct {
-	options Options
+	options        Options
+	rescanInterval time.Duration
 
 	mu      sync.Mutex
-	running *loop
+	running *loop // while it has users
+	users   int
 }
 
 // New returns a Browser.
@@ -33,7 +52,7 @@ func New(options Options) *Browser {
 	if options.Failed == nil {
 		options.Failed = func(string) {}
 	}
-	return &Browser{options: options}
+	return &Browser{options: options, rescanInterval: rescanInterval}
 }
 
 // Browse calls changed with the full list of services, sorted by [Service.Key], until ctx
@@ -49,18 +68,18 @@ func (b *Browser) Browse(ctx context.Context, query Query, changed func([]Servic
 	if err != nil {
 		return err
 	}
-	l := b.acquire()
-	defer b.release(l)
-	if err := l.do(ctx, func() { l.subscribe(s) }); err != nil {
+	interfaces, err := listInterfaces()
+	if err != nil {
 		return err
 	}
-	defer func() { _ = l.do(context.WithoutCancel(ctx), func() { l.unsubscribe(s) }) }() // it fails only if there is no loop any longer
+	l := b.acquire()
+	defer b.release(l)
+	l.do(func() { l.subscribe(s, interfaces) })
+	defer l.do(func() { l.unsubscribe(s) })
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-l.ended:
-			return l.err
 		case services := <-s.updates:
 			if err := changed(services); err != nil {
 				return err
@@ -73,19 +92,19 @@ func (b *Browser) Browse(ctx context.Context, query Query, changed func([]Servic
 func (b *Browser) acquire() *loop {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.running.hasEnded() {
-		b.running = startLoop(b.options)
+	if b.running == nil {
+		b.running = startLoop(b.options, b.rescanInterval)
 	}
-	b.running.users++
+	b.users++
 	return b.running
 }
 
 // release stops a loop after its last user has left.
 func (b *Browser) release(l *loop) {
 	b.mu.Lock()
-	l.users--
-	last := l.users == 0
-	if last && b.running == l {
+	b.users--
+	last := b.users == 0
+	if last {
 		b.running = nil
 	}
 	b.mu.Unlock()
@@ -94,5 +113,3 @@ func (b *Browser) release(l *loop) {
 		<-l.ended
 	}
 }
-
-var errStopped = errors.New("the browser has stopped")

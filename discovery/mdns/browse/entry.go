@@ -7,26 +7,17 @@ import (
 	"akri.sh/akri/internal/deadline"
 )
 
-// need says why records of an entry are wanted, and how they are requested.
-type need int
-
-const (
-	// optional: they are requested a few times while there are none.
-	optional need = iota
-	// required: they are requested while there are none.
-	required
-	// continuous: they are requested again and again, as there may be more of them.
-	continuous
-)
-
 // entry is all that a link knows about the records of one name and type.
 type entry struct {
 	name    wire.Name
 	kind    wire.Type
-	need    need
 	records map[identity]*cachedRecord
 	// types means that the records are types of services.
 	types bool
+	// optional means that the host has addresses of the other kind.
+	optional bool
+	// sweep is the last sweep that needed the entry.
+	sweep int
 
 	// since is when the records were first needed.
 	since time.Time
@@ -63,18 +54,10 @@ func (e *entry) best() *cachedRecord {
 	return best
 }
 
-// asking reports whether the question is asked by schedule, whether or not records expire.
+// asking reports whether the question is asked by schedule: that for PTR records always, as
+// there may be more of them, and others while there are no records.
 func (e *entry) asking() bool {
-	switch e.need {
-	case continuous:
-		return true
-	case required:
-		return len(e.records) == 0
-	case optional:
-		return len(e.records) == 0 && e.asked < maxOptional
-	default:
-		return false
-	}
+	return e.kind == wire.PTR || len(e.records) == 0 && (!e.optional || e.asked < maxOptional)
 }
 
 // interval returns the time until the next question, after so many. The questions for
@@ -84,7 +67,7 @@ func (e *entry) asking() bool {
 func (e *entry) interval() time.Duration {
 	interval := time.Second
 	for i := 1; i < e.asked && interval < maxInterval; i++ {
-		if interval *= 2; e.need == continuous && i > 1 {
+		if interval *= 2; e.kind == wire.PTR && i > 1 {
 			interval = interval / 2 * 3
 		}
 	}

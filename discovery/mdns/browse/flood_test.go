@@ -26,24 +26,24 @@ func BenchmarkFlood(b *testing.B) {
 	for second := range b.N {
 		b.StopTimer()
 		for i := range packets {
-			builder := wire.NewResponse()
-			for j := range 10 {
+			records := make([]wire.Record, 10)
+			for j := range records {
 				record := s.devices[(10*i+j)%maxServices].records[3]
-				record.Text = wire.FormatText(fmt.Sprint("second=", second, " ", i), strings.Repeat("x", 60))
-				builder.Answer(record)
+				record.Text = formatText(fmt.Sprint("second=", second, " ", i), strings.Repeat("x", 60))
+				records[j] = record
 			}
-			packets[i] = builder.Bytes()
+			packets[i] = pack(b, records...)
 		}
 		for _, d := range s.devices {
 			d.off = true
 		}
 		b.StartTimer()
 		for i, packet := range packets {
-			message, err := wire.Parse(packet)
+			records, err := wire.ParseResponse(packet)
 			if err != nil {
 				b.Fatal(err)
 			}
-			s.machine.receive(s.now, eth0, message)
+			s.machine.receive(s.now, eth0, records)
 			if i%(maxPacketsPerSecond/20) == 0 { // batchTime
 				s.now = s.now.Add(batchTime)
 				s.advance()

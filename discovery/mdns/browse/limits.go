@@ -10,23 +10,15 @@ const (
 	maxTypes = 100
 	// maxRecordsPerName bounds records of one name and type, other than the services of a type.
 	maxRecordsPerName = 16
-	// maxRecords bounds all records of an interface.
+	// maxRecords bounds the records of all interfaces, except that each interface may have
+	// an equal part of them, whatever the others have.
 	maxRecords = 10_000
-	// maxRecordBytes bounds the data of all records of an interface.
-	maxRecordBytes = 4 << 20
-	// maxCacheBytes bounds the memory of the records of all interfaces, each with
-	// recordBytes in addition to its data. If it is reached, a record of the interface that
-	// has the most makes place for one of another interface.
-	maxCacheBytes = 12 << 20
-	recordBytes   = 1000
 	// maxTextBytes bounds a TXT record. RFC 6763 recommends 1300 bytes at most.
-	maxTextBytes = 8192
+	maxTextBytes = 2048
 	// maxInterfaces is how many interfaces are used at the same time.
 	maxInterfaces = 32
-	// maxPacketBytes is the largest packet that mDNS permits.
-	maxPacketBytes = 9000
-	// maxPacketsPerSecond bounds the responses that are read from one interface, after
-	// the first maxPacketBurst.
+	// maxPacketsPerSecond bounds the responses that are read from one interface by IPv4,
+	// and by IPv6, after the first maxPacketBurst.
 	maxPacketsPerSecond = 1000
 	maxPacketBurst      = 2000
 	// sendInterval is the minimum average interval between packets to one interface.
@@ -79,4 +71,8 @@ const (
 	// linkGrace is how long the services of an interface are kept that is gone. Cables
 	// are plugged in again, and addresses renewed.
 	linkGrace = 10 * time.Second
+	// rescanInterval is how often the interfaces are listed, and rescanSoon how long after
+	// one has disappeared or does not send: it may return within linkGrace.
+	rescanInterval = time.Minute
+	rescanSoon     = 5 * time.Second
 )

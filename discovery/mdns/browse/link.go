@@ -7,38 +7,19 @@ import (
 	"akri.sh/akri/discovery/mdns/browse/wire"
 )
 
-// Reasons for [Options.Failed].
-const (
-	// FailedMalformed: a packet is not a message.
-	FailedMalformed = "malformed_packet"
-	// FailedForeign: a response comes from another port than 5353, or from an address
-	// outside the networks of the interface.
-	FailedForeign = "foreign_packet"
-	// FailedRate: more packets arrive than are read.
-	FailedRate = "rate_limited"
-	// FailedFull: there are more services or records than are kept.
-	FailedFull = "cache_full"
-	// FailedSend: a question cannot be sent.
-	FailedSend = "send"
-	// FailedInterface: an interface cannot be used.
-	FailedInterface = "interface"
-)
-
 // link is the cache of one interface, with the questions that keep it up to date. It is
 // not safe for concurrent use, and has neither clock nor network.
 type link struct {
 	inter  Interface
 	random *rand.Rand
 	failed func(reason string)
-	// room reports whether the cache of all interfaces has room for a record of this size.
-	room    func(l *link, size int) bool
+	// room reports whether the link may have one more record.
+	room    func(*link) bool
 	entries map[setKey]*entry
-	// count and bytes are the sums over all records.
-	count, bytes int
-	// generation counts the sweeps; marks has the last one that needed an entry. It is
-	// negative for types of services whose records have been followed, too.
-	generation int
-	marks      map[*entry]int
+	// count is that of all records.
+	count int
+	// sweeps counts them.
+	sweeps int
 	// changed means that records have come, gone or been replaced since the last sweep.
 	changed bool
 	// gone is when the interface was removed; zero if it exists.
@@ -47,43 +28,23 @@ type link struct {
 	ready time.Time
 }
 
-func newLink(inter Interface, random *rand.Rand, failed func(string), room func(*link, int) bool) *link {
-	return &link{
-		inter: inter, random: random, failed: failed, room: room,
-		entries: map[setKey]*entry{}, generation: 1, marks: map[*entry]int{},
-	}
-}
-
-// memory returns what the records take of the cache.
-func (l *link) memory() int { return l.bytes + l.count*recordBytes }
-
-// evict removes any record. It returns the memory that this frees.
-func (l *link) evict() int {
-	before := l.memory()
-	for _, e := range l.entries {
-		for id, r := range e.records {
-			delete(e.records, id)
-			l.forget(r)
-			l.changed = true
-			return before - l.memory()
-		}
-	}
-	return 0
+func newLink(inter Interface, random *rand.Rand, failed func(string), room func(*link) bool) *link {
+	return &link{inter: inter, random: random, failed: failed, room: room, entries: map[setKey]*entry{}}
 }
 
 // passes are the types of records in the order in which they lead to each other.
 var passes = [][2]wire.Type{{wire.PTR, wire.PTR}, {wire.SRV, wire.TXT}, {wire.A, wire.AAAA}}
 
 // receive stores the records of a response that are needed.
-func (l *link) receive(now time.Time, message wire.Message) {
+func (l *link) receive(now time.Time, records []wire.Record) {
 	for _, kinds := range passes {
-		for _, data := range message.Records {
+		for _, data := range records {
 			if data.Type == kinds[0] || data.Type == kinds[1] {
 				l.store(now, data)
 			}
 		}
 	}
-	for _, data := range message.Records {
+	for _, data := range records {
 		if data.Flush && data.TTL > 0 {
 			l.flush(now, data)
 		}
@@ -107,15 +68,13 @@ func (l *link) store(now time.Time, data wire.Record) {
 		return
 	}
 	if r == nil {
-		if len(e.records) >= e.capacity() || l.count >= maxRecords || l.bytes+size(data) > maxRecordBytes ||
-			!l.room(l, size(data)) {
+		if len(e.records) >= e.capacity() || len(data.Text) > maxTextBytes || !l.room(l) {
 			l.failed(FailedFull)
 			return
 		}
 		r = &cachedRecord{data: data, created: now, jitter: .02 * l.random.Float64()}
 		e.records[id] = r
 		l.count++
-		l.bytes += size(data)
 		l.changed = true
 	}
 	if r.final {
@@ -130,14 +89,13 @@ func acceptable(e *entry, data wire.Record) bool {
 	switch data.Type {
 	case wire.PTR:
 		if e.types {
-			labels, domain := data.Target.Labels(), e.name.Parent().Parent().Parent()
-			return len(labels) > 2 && wire.IsServiceType(labels[:2]) && data.Target.Parent().Parent().Key() == domain.Key()
+			return isType(data.Target) && data.Target.Parent().Parent().Key() == e.name.Parent().Parent().Parent().Key()
 		}
 		return data.Target.Parent().Key() == serviceType(e.name).Key()
 	case wire.SRV:
 		return data.Target != "" && data.Port != 0
 	case wire.TXT:
-		return len(data.Text) <= maxTextBytes
+		return true
 	default:
 		return usable(data.Address)
 	}
@@ -158,52 +116,37 @@ func (l *link) flush(now time.Time, data wire.Record) {
 	}
 }
 
-// follow makes the entries that a record leads to.
+// follow visits what a record leads to.
 func (l *link) follow(now time.Time, e *entry, r *cachedRecord) {
 	target := r.data.Target
 	switch {
 	case e.types:
-		l.browse(now, target)
+		l.visit(now, target, wire.PTR)
 	case e.kind == wire.PTR:
-		l.visit(now, target, wire.TXT, required)
-		if srv := l.visit(now, target, wire.SRV, required); len(srv.records) > 0 {
-			l.follow(now, srv, srv.best())
-		}
+		l.visit(now, target, wire.SRV)
+		l.visit(now, target, wire.TXT)
 	case e.kind == wire.SRV:
-		a, aaaa := l.visit(now, target, wire.A, required), l.visit(now, target, wire.AAAA, required)
-		if len(a.records) > 0 {
-			aaaa.need = optional
-		}
-		if len(aaaa.records) > 0 {
-			a.need = optional
-		}
+		a, aaaa := l.visit(now, target, wire.A), l.visit(now, target, wire.AAAA)
+		a.optional, aaaa.optional = len(aaaa.records) > 0, len(a.records) > 0
 	}
 }
 
-// browse makes the entry of a type of services, and all that it leads to.
-func (l *link) browse(now time.Time, name wire.Name) {
-	e := l.visit(now, name, wire.PTR, continuous)
-	if l.marks[e] == -l.generation {
-		return // done in this sweep
-	}
-	l.marks[e] = -l.generation
-	for _, r := range e.records {
-		l.follow(now, e, r)
-	}
-}
-
-// visit returns the entry, which it creates if it does not exist, and marks it as needed.
-func (l *link) visit(now time.Time, name wire.Name, kind wire.Type, why need) *entry {
+// visit marks the entry of a name, which it creates if it does not exist, and all that its
+// records lead to, as needed.
+func (l *link) visit(now time.Time, name wire.Name, kind wire.Type) *entry {
 	k := setKey{name.Key(), kind}
 	e := l.entries[k]
-	if e == nil {
+	switch {
+	case e == nil:
 		e = &entry{name: name, kind: kind, records: map[identity]*cachedRecord{}, types: kind == wire.PTR && isEnumeration(name), since: now}
 		e.due = now.Add(l.firstDelay())
 		l.entries[k] = e
+	case e.sweep == l.sweeps:
+		return e
 	}
-	e.need = why
-	if l.marks[e] != -l.generation {
-		l.marks[e] = l.generation
+	e.sweep = l.sweeps
+	for _, r := range e.records {
+		l.follow(now, e, r)
 	}
 	return e
 }
@@ -216,25 +159,17 @@ func (l *link) firstDelay() time.Duration {
 
 // sweep removes all entries that do not follow from what is browsed.
 func (l *link) sweep(now time.Time, browsed []wire.Name) {
-	l.generation++
+	l.sweeps++
 	for _, name := range browsed {
-		l.browse(now, name)
+		l.visit(now, name, wire.PTR)
 	}
 	for k, e := range l.entries {
-		if mark := l.marks[e]; mark != l.generation && mark != -l.generation {
-			for _, r := range e.records {
-				l.forget(r)
-			}
+		if e.sweep != l.sweeps {
+			l.count -= len(e.records)
 			delete(l.entries, k)
-			delete(l.marks, e)
 		}
 	}
 	l.changed = false
-}
-
-func (l *link) forget(r *cachedRecord) {
-	l.count--
-	l.bytes -= size(r.data)
 }
 
 // expire removes records whose time is over.
@@ -245,9 +180,9 @@ func (l *link) expire(now time.Time) {
 				continue
 			}
 			delete(e.records, id)
-			l.forget(r)
+			l.count--
 			l.changed = true
-			if len(e.records) == 0 && e.need != continuous {
+			if len(e.records) == 0 && e.kind != wire.PTR {
 				e.asked, e.due = 0, now
 				l.doubt(now, e)
 			}
@@ -281,18 +216,13 @@ func (l *link) doubt(now time.Time, lost *entry) {
 	}
 }
 
-// restart asks for services as if browsing had just begun, since the interface has changed.
+// restart asks for services as if browsing had just begun, and verifies all records, since
+// the interface has changed or was away.
 func (l *link) restart(now time.Time) {
 	for _, e := range l.entries {
-		if e.need == continuous {
+		if e.kind == wire.PTR {
 			e.asked, e.due = 0, now.Add(l.firstDelay())
 		}
-	}
-}
-
-// verifyAll verifies all records, since the interface was away.
-func (l *link) verifyAll(now time.Time) {
-	for _, e := range l.entries {
 		for _, r := range e.records {
 			r.verify(now)
 		}

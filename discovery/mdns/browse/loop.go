@@ -2,167 +2,88 @@ package browse
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
+	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"akri.sh/akri/internal/deadline"
 )
 
-const (
-	// rescanDelay collects changes of interfaces, which come in groups.
-	rescanDelay = 500 * time.Millisecond
-	// rescanInterval is how often interfaces are listed without a change, as the kernel
-	// drops notifications if there are too many.
-	rescanInterval = time.Minute
-	// rescanRetry is the time until interfaces are listed again after a failure.
-	rescanRetry = 5 * time.Second
-)
-
 // loop drives a machine: it owns the clock, the sockets and all goroutines.
 type loop struct {
-	options  Options
-	cancel   context.CancelFunc
-	commands chan func()
-	ended    chan struct{}
-	err      error // valid after ended
-	users    int   // guarded by Browser.mu
+	options        Options
+	rescanInterval time.Duration
+	cancel         context.CancelFunc
+	ctx            context.Context
+	commands       chan func()
+	ended          chan struct{}
 
 	// The rest belongs to run.
 	machine    *machine
 	interfaces map[int]*listed
-	sockets    map[socketID]*socket
-	limiters   map[int]*rate.Limiter // by index of the interface
+	rescan     time.Time            // when to list the interfaces again
+	sockets    map[socketID]*socket // nil for those that could not be opened, which the log says
+	readers    sync.WaitGroup
 	received   chan received
-	changes    chan struct{}
-	// broken has the interfaces that cannot be used, to log that only once; the zero
-	// value stands for all.
-	broken map[socketID]bool
-	ctx    context.Context
+	crowded    bool // the log says that there are too many interfaces
 }
 
-type socketID struct {
-	index  int
-	isIPv6 bool
-}
-
-func startLoop(options Options) *loop {
+func startLoop(options Options, rescanInterval time.Duration) *loop {
 	ctx, cancel := context.WithCancel(context.Background())
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // only delays depend on it
 	l := &loop{
-		options: options, cancel: cancel, ctx: ctx, commands: make(chan func()), ended: make(chan struct{}),
-		machine: newMachine(random, options.Failed), sockets: map[socketID]*socket{}, limiters: map[int]*rate.Limiter{},
-		received: make(chan received, 64), changes: make(chan struct{}, 1), broken: map[socketID]bool{},
+		options: options, rescanInterval: rescanInterval, ctx: ctx, cancel: cancel, commands: make(chan func()), ended: make(chan struct{}),
+		machine: newMachine(random, options.Failed), rescan: time.Now().Add(rescanInterval),
+		sockets: map[socketID]*socket{}, received: make(chan received, 64),
 	}
 	go func() {
 		defer close(l.ended)
-		l.err = l.run()
-		cancel()
+		l.run()
+		for id := range l.sockets {
+			l.leave(id)
+		}
+		l.readers.Wait()
 	}()
 	return l
 }
 
-func (l *loop) hasEnded() bool {
-	if l == nil {
-		return true
-	}
-	select {
-	case <-l.ended:
-		return true
-	default:
-		return false
-	}
-}
-
 // do runs a function in the loop's goroutine.
-func (l *loop) do(ctx context.Context, command func()) error {
+func (l *loop) do(command func()) {
 	done := make(chan struct{})
-	select {
-	case l.commands <- func() { command(); close(done) }:
-		<-done
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-l.ended:
-		return l.err
-	}
+	l.commands <- func() { command(); close(done) }
+	<-done
 }
 
-func (l *loop) run() error {
-	notifications, err := openNotifications()
-	if err != nil {
-		return err
-	}
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		l.watch(notifications)
-	}()
-	defer func() {
-		notifications.Close()
-		<-watched
-		for _, s := range l.sockets {
-			s.close()
-		}
-	}()
-	if err := l.scan(); err != nil {
-		return err
-	}
-	return l.handle()
-}
-
-// watch signals changes of interfaces until the socket is closed.
-func (l *loop) watch(notifications *os.File) {
-	buffer := make([]byte, 1<<16)
-	for {
-		_, err := notifications.Read(buffer)
-		if err != nil && l.ctx.Err() != nil {
-			return
-		}
-		// An error means that notifications were lost: list the interfaces.
-		select {
-		case l.changes <- struct{}{}:
-		default:
-		}
-		if err != nil && !isOverflow(err) {
-			return // rescanInterval remains
-		}
-	}
-}
-
-// handle handles events one by one.
-func (l *loop) handle() error {
-	wake, rescan := time.Now(), time.Now().Add(rescanInterval)
+// run handles events one by one.
+func (l *loop) run() {
+	wake := time.Now()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		timer.Reset(time.Until(deadline.Earliest(wake, rescan)))
+		timer.Reset(time.Until(deadline.Earliest(wake, l.rescan)))
 		select {
 		case <-l.ctx.Done():
-			return errStopped
+			return
 		case command := <-l.commands:
 			command()
 			wake = time.Now()
-		case response := <-l.received:
-			now := time.Now()
-			l.machine.receive(now, response.index, response.message)
-			wake = deadline.Earliest(wake, now.Add(batchTime))
-		case <-l.changes:
-			rescan = deadline.Earliest(rescan, time.Now().Add(rescanDelay))
+		case r := <-l.received:
+			switch i := l.interfaces[r.index]; {
+			case i == nil: // it has just disappeared
+			case !i.onLink(r.from):
+				l.options.Failed(FailedForeign)
+			default:
+				now := time.Now()
+				l.machine.receive(now, r.index, r.records)
+				wake = deadline.Earliest(wake, now.Add(batchTime))
+			}
 		case <-timer.C:
 		}
 		now := time.Now()
-		if !now.Before(rescan) {
-			rescan = now.Add(rescanInterval)
-			if err := l.scan(); err != nil { // the interfaces remain as they were
-				l.report(socketID{}, err, "")
-				rescan = now.Add(rescanRetry)
-			}
+		if !now.Before(l.rescan) {
+			l.scan(now)
 			wake = now
 		}
 		if !wake.IsZero() && !now.Before(wake) {
@@ -184,6 +105,7 @@ func (l *loop) advance(now time.Time) time.Time {
 		}
 		if !sent {
 			l.options.Failed(FailedSend)
+			l.rescan = deadline.Earliest(l.rescan, now.Add(rescanSoon))
 		}
 	}
 	for s := range l.machine.subscriptions {
@@ -203,7 +125,8 @@ func (l *loop) advance(now time.Time) time.Time {
 	return next
 }
 
-func (l *loop) subscribe(s *subscription) {
+func (l *loop) subscribe(s *subscription, interfaces map[int]*listed) {
+	l.interfaces = interfaces
 	l.machine.subscriptions[s] = true // so that its interfaces are used
 	l.useInterfaces()
 	l.machine.subscribe(time.Now(), s)
@@ -215,14 +138,21 @@ func (l *loop) unsubscribe(s *subscription) {
 }
 
 // scan lists the interfaces.
-func (l *loop) scan() error {
+func (l *loop) scan(now time.Time) {
+	l.rescan = now.Add(l.rescanInterval)
 	interfaces, err := listInterfaces()
-	if err != nil {
-		return err
+	if err != nil { // they remain as they were
+		l.options.Failed(FailedInterface)
+		l.options.Logger.Warn("Cannot list the network interfaces for mDNS", "err", err)
+		return
 	}
 	l.interfaces = interfaces
 	l.useInterfaces()
-	return nil
+	for _, link := range l.machine.links {
+		if !link.gone.IsZero() {
+			l.rescan = now.Add(rescanSoon)
+		}
+	}
 }
 
 // useInterfaces opens sockets on the interfaces that subscriptions use, and closes the
@@ -236,30 +166,24 @@ func (l *loop) useInterfaces() {
 			continue
 		}
 		if len(used) == maxInterfaces {
-			l.report(socketID{}, fmt.Errorf("more than %d interfaces: choose some", maxInterfaces), "")
+			l.options.Failed(FailedInterface)
+			if !l.crowded {
+				l.crowded = true
+				l.options.Logger.Warn("There are too many network interfaces for mDNS: choose some", "used", maxInterfaces)
+			}
 			break
 		}
 		used = append(used, i.Interface)
 		for id, usable := range map[socketID]bool{{index, false}: i.IPv4, {index, true}: i.IPv6} {
 			if usable {
 				wanted[id] = true
-				l.join(id, i)
+				l.join(id, i.Name)
 			}
 		}
 	}
-	for id, s := range l.sockets {
+	for id := range l.sockets {
 		if !wanted[id] {
-			l.leave(id, s)
-		}
-	}
-	for id := range l.broken {
-		if !wanted[id] && id != (socketID{}) {
-			delete(l.broken, id)
-		}
-	}
-	for index := range l.limiters {
-		if l.interfaces[index] == nil {
-			delete(l.limiters, index)
+			l.leave(id)
 		}
 	}
 	l.machine.setInterfaces(time.Now(), used)
@@ -275,47 +199,27 @@ func (l *loop) isUsed(i Interface) bool {
 }
 
 // join opens the socket, unless it is open.
-func (l *loop) join(id socketID, i *listed) {
-	s := l.sockets[id]
-	if s == nil {
-		limiter := l.limiters[id.index]
-		if limiter == nil {
-			limiter = rate.NewLimiter(maxPacketsPerSecond, maxPacketBurst)
-			l.limiters[id.index] = limiter
-		}
-		var err error
-		if s, err = openSocket(l.ctx, i.Interface, id.isIPv6, limiter, l.received, l.options.Failed); err != nil {
-			l.report(id, err, i.Name)
-			return
-		}
-		l.sockets[id] = s
-		delete(l.broken, id)
+func (l *loop) join(id socketID, name string) {
+	s, tried := l.sockets[id]
+	if s != nil {
+		return
 	}
-	s.setPrefixes(i.prefixes)
+	s, err := openSocket(id)
+	l.sockets[id] = s
+	if err != nil {
+		l.options.Failed(FailedInterface)
+		if !tried {
+			l.options.Logger.Warn("Cannot use a network interface for mDNS", "interface", name, "ipv6", id.isIPv6, "err", err)
+		}
+		return
+	}
+	l.readers.Go(func() { s.read(l.ctx, id.index, l.received, l.options.Failed) })
 }
 
-// leave closes a socket. Its reader may be about to pass on a response.
-func (l *loop) leave(id socketID, s *socket) {
+// leave closes the socket, which ends its reader.
+func (l *loop) leave(id socketID) {
+	if s := l.sockets[id]; s != nil {
+		s.conn.Close()
+	}
 	delete(l.sockets, id)
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		s.close()
-	}()
-	for {
-		select {
-		case <-l.received: // from any interface: lost packets do no harm
-		case <-closed:
-			return
-		}
-	}
-}
-
-// report logs that an interface cannot be used, once.
-func (l *loop) report(id socketID, err error, name string) {
-	l.options.Failed(FailedInterface)
-	if !l.broken[id] {
-		l.broken[id] = true
-		l.options.Logger.Warn("Cannot use a network interface for mDNS", "interface", name, "ipv6", id.isIPv6, "err", err)
-	}
 }

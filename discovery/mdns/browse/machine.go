@@ -20,6 +20,7 @@ type machine struct {
 	failed        func(reason string)
 	links         map[int]*link // by index of the interface
 	subscriptions map[*subscription]bool
+	version       int // counts changes of services
 }
 
 // subscription is a [Query] that is being answered.
@@ -28,13 +29,11 @@ type subscription struct {
 	names []wire.Name
 	// ready is when the first list is complete.
 	ready time.Time
-	// dirty means that the list may have changed since it was last computed.
-	dirty bool
+	// version is that of the machine when the list was last computed.
+	version int
 	// sent means that the first list was published, and last is the latest.
 	sent bool
 	last []Service
-	// refused means that there is no memory for its lists.
-	refused bool
 	// updates has the newest list that the caller has not seen.
 	updates chan []Service
 }
@@ -53,7 +52,7 @@ func newMachine(random *rand.Rand, failed func(string)) *machine {
 
 // subscribe adds a subscription.
 func (m *machine) subscribe(now time.Time, s *subscription) {
-	s.ready, s.dirty = now, true
+	s.ready = now
 	if len(m.links) == 0 {
 		s.ready = now.Add(settleTime)
 	}
@@ -98,12 +97,8 @@ func (m *machine) setInterfaces(now time.Time, interfaces []Interface) {
 		case l == nil || l.inter.Name != i.Name:
 			m.links[i.Index] = newLink(i, m.random, m.failed, m.room)
 			m.touch()
-		case !l.gone.IsZero():
-			l.gone, l.inter = time.Time{}, i
-			l.restart(now)
-			l.verifyAll(now)
-		case l.inter != i:
-			l.inter, l.changed = i, true
+		case !l.gone.IsZero() || l.inter != i:
+			l.gone, l.inter, l.changed = time.Time{}, i, true
 			l.restart(now)
 		}
 	}
@@ -114,30 +109,19 @@ func (m *machine) setInterfaces(now time.Time, interfaces []Interface) {
 	}
 }
 
-// room reports whether there is room for a record of a link, and makes it if another link
-// has more records.
-func (m *machine) room(of *link, size int) bool {
-	greatest, total := of, size+recordBytes
-	for _, l := range m.links {
-		total += l.memory()
-		if l.memory() > greatest.memory() {
-			greatest = l
-		}
+// room reports whether a link may have one more record.
+func (m *machine) room(l *link) bool {
+	total := 0
+	for _, other := range m.links {
+		total += other.count
 	}
-	for total > maxCacheBytes {
-		if greatest == of || greatest.memory() <= of.memory() {
-			return false
-		}
-		total -= greatest.evict()
-		m.failed(FailedFull)
-	}
-	return true
+	return total < maxRecords || l.count < maxRecords/len(m.links)
 }
 
 // receive stores what a response says.
-func (m *machine) receive(now time.Time, index int, message wire.Message) {
+func (m *machine) receive(now time.Time, index int, records []wire.Record) {
 	if l := m.links[index]; l != nil && l.gone.IsZero() {
-		l.receive(now, message)
+		l.receive(now, records)
 	}
 }
 
@@ -158,13 +142,13 @@ func (m *machine) advance(now time.Time) (packets []outgoing, next time.Time) {
 				continue
 			}
 			delete(m.links, index)
-			m.dirty()
+			m.version++
 			continue
 		}
 		l.expire(now)
 		if l.changed {
 			l.sweep(now, m.browsed(l))
-			m.dirty()
+			m.version++
 		}
 		asked, at := l.ask(now)
 		for _, packet := range asked {
@@ -180,12 +164,6 @@ func (m *machine) advance(now time.Time) (packets []outgoing, next time.Time) {
 	return packets, next
 }
 
-func (m *machine) dirty() {
-	for s := range m.subscriptions {
-		s.dirty = true
-	}
-}
-
 // browsed returns the names to browse on a link.
 func (m *machine) browsed(l *link) []wire.Name {
 	var names []wire.Name
@@ -199,38 +177,16 @@ func (m *machine) browsed(l *link) []wire.Name {
 
 // update returns the list of a subscription, if it is complete and has changed.
 func (m *machine) update(now time.Time, s *subscription) (services []Service, changed bool) {
-	if s.refused || now.Before(s.ready) && !s.sent || !s.dirty && s.sent {
+	if s.sent && s.version == m.version || !s.sent && now.Before(s.ready) {
 		return nil, false
 	}
-	s.dirty = false
+	s.version = m.version
 	services = m.services(s)
 	if s.sent && slices.EqualFunc(services, s.last, Service.equal) {
 		return nil, false
 	}
-	if s.query.Reserve != nil && s.query.Reserve(len(s.names)*maxInterfaces*nameBytes+sizeOf(services)) != nil {
-		s.refused, s.last = true, nil
-		return nil, false
-	}
 	s.sent, s.last = true, services
 	return services, true
-}
-
-// What a service in a list takes of the memory in addition to its texts, which are those of
-// the cache, a pair of its TXT record or an address, and a name that is browsed, on each
-// interface.
-const (
-	serviceBytes = 300
-	itemBytes    = 32
-	nameBytes    = 64
-)
-
-// sizeOf returns the memory of a list.
-func sizeOf(services []Service) int {
-	size := 0
-	for _, s := range services {
-		size += serviceBytes + itemBytes*(len(s.Addresses)+len(s.TXT)+len(s.Interfaces))
-	}
-	return size
 }
 
 // services returns the services of a subscription, sorted by key. If a service is found on
@@ -308,14 +264,13 @@ func (l *link) resolve(instance wire.Name) (service Service, ok bool) {
 	if len(addresses) == 0 {
 		return Service{}, false
 	}
-	typeName := instance.Parent()
-	labels := typeName.Labels()
-	if len(labels) < 3 {
+	labels := instance.Labels()
+	if len(labels) < 4 {
 		return Service{}, false
 	}
 	service = Service{
-		Instance: instance.First(), Type: labels[0] + "." + labels[1], Domain: string(typeName.Parent().Parent()),
-		Host: string(srv.data.Target), Port: srv.data.Port, Addresses: addresses, Interfaces: []string{l.inter.Name}, name: instance,
+		Instance: labels[0], Type: labels[1] + "." + labels[2], Host: string(srv.data.Target), Port: srv.data.Port,
+		Addresses: addresses, Interfaces: []string{l.inter.Name}, name: instance,
 	}
 	if best := text.best(); best != nil {
 		service.TXT = wire.ParseText(best.data.Text)

@@ -26,12 +26,12 @@ func announceMany(t *testing.T, m *machine, now time.Time, index, count int, tex
 	for i := range count {
 		host := wire.Name(fmt.Sprintf("host%d-%d.local", index, i))
 		name := wire.Name(fmt.Sprintf("service%d-%d._http._tcp.local", index, i))
-		m.receive(now, index, wire.Message{Response: true, Records: []wire.Record{
+		m.receive(now, index, []wire.Record{
 			{Name: "_http._tcp.local", Type: wire.PTR, TTL: 4500, Target: name},
 			{Name: name, Type: wire.SRV, TTL: 120, Target: host, Port: 80},
-			{Name: name, Type: wire.TXT, TTL: 4500, Text: wire.FormatText("a=" + strings.Clone(text))},
+			{Name: name, Type: wire.TXT, TTL: 4500, Text: formatText("a=" + strings.Clone(text))},
 			{Name: host, Type: wire.A, TTL: 120, Address: netip.AddrFrom4([4]byte{192, 0, 2, 1})},
-		}})
+		})
 	}
 }
 
@@ -71,49 +71,6 @@ func TestCacheOfManyInterfaces(t *testing.T) {
 	}
 	if found := len(m.services(s)); found != 60 {
 		t.Errorf("%d services of the last network, want 60", found)
-	}
-	runtime.KeepAlive(m)
-}
-
-// TestListsOfManyQueries checks that a list counts before it is published, and that a query
-// without memory gets none.
-func TestListsOfManyQueries(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	m := newMachine(rand.New(rand.NewPCG(1, 2)), func(string) {})
-	m.setInterfaces(now, []Interface{{Index: 1, Name: "eth0", Default: true, IPv4: true}})
-	free := 10 << 20
-	var subscriptions []*subscription
-	for range 100 {
-		own := 0
-		s, err := newSubscription(Query{Types: []string{"_http._tcp"}, Reserve: func(bytes int) error {
-			if free -= bytes - own; free < 0 {
-				return errStopped
-			}
-			own = bytes
-			return nil
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.subscribe(now, s)
-		subscriptions = append(subscriptions, s)
-	}
-	m.advance(now)
-	announceMany(t, m, now, 1, maxServices, strings.Repeat("x", 250))
-	m.advance(now)
-	before, published := heap(), 0
-	for _, s := range subscriptions {
-		if services, changed := m.update(now.Add(settleTime), s); changed {
-			published++
-			if len(services) != maxServices {
-				t.Fatalf("%d services", len(services))
-			}
-		}
-	}
-	if used := heap() - before; used > 10<<20 || published < 3 || published > 50 {
-		t.Errorf("%d lists are published, with %d MiB, of 10 MiB", published, used>>20)
-	} else {
-		t.Logf("%d lists are published, with %d KiB", published, used>>10)
 	}
 	runtime.KeepAlive(m)
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/ipv4"
+
 	"akri.sh/akri/discovery/mdns/browse/wire"
 	"akri.sh/akri/internal/fulltest"
 )
@@ -93,7 +95,6 @@ func addInterface(t *testing.T, name string, addresses ...string) {
 type responder struct {
 	t      *testing.T
 	socket *socket
-	conn   net.PacketConn
 	mu     sync.Mutex
 	device atomic.Pointer[simulatedDevice]
 }
@@ -104,25 +105,11 @@ func respond(t *testing.T, name string, isIPv6 bool, d *simulatedDevice) *respon
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, group := openIPv4, groupIPv4
-	if isIPv6 {
-		open, group = openIPv6, groupIPv6
-	}
-	fd, err := open(i.Index)
+	opened, err := openSocket(socketID{i.Index, isIPv6})
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := os.NewFile(uintptr(fd), "responder")
-	conn, err := net.FilePacketConn(file)
-	file.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	udp, ok := conn.(*net.UDPConn)
-	if !ok {
-		t.Fatal("not a UDP socket")
-	}
-	r := &responder{t: t, conn: conn, socket: &socket{conn: udp, group: netip.AddrPortFrom(group, port)}}
+	r := &responder{t: t, socket: opened}
 	r.device.Store(d)
 	done := make(chan struct{})
 	go func() {
@@ -130,30 +117,30 @@ func respond(t *testing.T, name string, isIPv6 bool, d *simulatedDevice) *respon
 		r.run()
 	}()
 	t.Cleanup(func() {
-		conn.Close()
+		opened.conn.Close()
 		<-done
 	})
 	return r
 }
 
 func (r *responder) run() {
-	buffer := make([]byte, maxPacketBytes)
+	buffer := make([]byte, wire.MaxPacketBytes)
 	for {
-		count, _, err := r.conn.ReadFrom(buffer)
+		count, _, err := r.socket.conn.ReadFromUDPAddrPort(buffer)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		message, err := wire.Parse(buffer[:count])
-		if err != nil || message.Response {
+		if err != nil || wire.IsResponse(buffer[:count]) {
 			continue
 		}
-		wanted := map[setKey]bool{}
-		for _, q := range message.Questions {
-			wanted[setKey{q.Name.Key(), q.Type}] = true
+		asked, err := parseQuery(buffer[:count])
+		if err != nil {
+			r.t.Error(err)
+			return
 		}
 		var answers []wire.Record
 		for _, record := range r.device.Load().records {
-			if wanted[setKey{record.Name.Key(), record.Type}] {
+			if asked.wanted[setKey{record.Name.Key(), record.Type}] {
 				answers = append(answers, record)
 			}
 		}
@@ -164,15 +151,10 @@ func (r *responder) run() {
 func (r *responder) send(records []wire.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(records) > 0 {
-		builder, count := wire.NewResponse(), 0
-		for count < len(records) && builder.Answer(records[count]) {
-			count++
-		}
-		if err := r.socket.send(builder.Bytes()); err != nil && !errors.Is(err, net.ErrClosed) {
+	for some := range slices.Chunk(records, recordsPerPacket) {
+		if err := r.socket.send(pack(r.t, some...)); err != nil && !errors.Is(err, net.ErrClosed) {
 			r.t.Error(err)
 		}
-		records = records[count:]
 	}
 }
 
@@ -301,8 +283,9 @@ func awaitLinkLocal(t *testing.T, name string) {
 	}
 }
 
-// testOtherPrograms: another program at the port still receives its unicast packets.
-func testOtherPrograms(t *testing.T) {
+// listenAtPort opens a socket at the port of mDNS as other programs do.
+func listenAtPort(t *testing.T, address string) net.PacketConn {
+	t.Helper()
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error
 		err := raw.Control(func(fd uintptr) {
@@ -311,11 +294,17 @@ func testOtherPrograms(t *testing.T) {
 		})
 		return errors.Join(err, failed)
 	}}
-	other, err := config.ListenPacket(t.Context(), "udp4", "0.0.0.0:5353")
+	conn, err := config.ListenPacket(t.Context(), "udp4", address+":5353")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close()
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// testOtherPrograms: another program at the port still receives its unicast packets.
+func testOtherPrograms(t *testing.T) {
+	other := listenAtPort(t, "0.0.0.0")
 	b := browseIn(t, New(Options{}), Query{Types: []string{"_http._tcp"}})
 	b.await("")
 	const packets = 50
@@ -344,44 +333,52 @@ func testOtherPrograms(t *testing.T) {
 	}
 }
 
-// testForeignPackets: responses from another port or network are ignored.
+// testForeignPackets: responses from another port or network are ignored, and the end of
+// one that breaks off.
 func testForeignPackets(t *testing.T) {
-	var foreign, malformed atomic.Int64
-	b := browseIn(t, New(Options{Failed: func(reason string) {
-		switch reason {
-		case FailedForeign:
-			foreign.Add(1)
-		case FailedMalformed:
-			malformed.Add(1)
-		}
-	}}), Query{Types: []string{"_http._tcp"}})
-	b.await("")
-	d := webDevice(t, "Foreign", "192.0.2.7")
-	builder := wire.NewResponse()
-	for _, record := range d.records {
-		builder.Answer(record)
-	}
-	group := net.UDPAddrFromAddrPort(netip.AddrPortFrom(groupIPv4, port))
-	stranger, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.IPv4(192, 0, 2, 1)}, group)
+	inter, err := net.InterfaceByName("mdns0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stranger.Close()
-	inside := respond(t, "mdns0", false, webDevice(t, "Inside", "192.0.2.8"))
-	wrong := builder.Bytes()[:len(builder.Bytes())-1]
-	for deadline := time.Now().Add(patience); foreign.Load() == 0 || malformed.Load() == 0; time.Sleep(20 * time.Millisecond) {
-		if _, err := stranger.Write(builder.Bytes()); err != nil {
-			t.Fatal(err)
-		}
-		if err := inside.socket.send(wrong); err != nil {
-			t.Fatal(err)
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d foreign, %d malformed packets", foreign.Load(), malformed.Load())
-		}
+	otherPort, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(192, 0, 2, 1)})
+	if err != nil {
+		t.Fatal(err)
 	}
-	inside.send(inside.device.Load().records)
-	b.await("Inside._http._tcp.local inside.local:80 [192.0.2.8] mdns0") // and nothing else
+	defer otherPort.Close()
+	packet := pack(t, webDevice(t, "Foreign", "192.0.2.7").records...)
+	for _, tc := range []struct {
+		reason string
+		sender net.PacketConn
+		packet []byte
+	}{
+		{FailedForeign, otherPort, packet},
+		{FailedForeign, listenAtPort(t, "198.51.100.1"), packet},                // the address of mdns1
+		{FailedMalformed, listenAtPort(t, "192.0.2.1"), packet[:len(packet)-1]}, // the last record is the address
+	} {
+		if err := ipv4.NewPacketConn(tc.sender).SetMulticastInterface(inter); err != nil {
+			t.Fatal(err)
+		}
+		var failed atomic.Int64
+		b := browseIn(t, New(Options{Failed: func(reason string) {
+			if reason == tc.reason {
+				failed.Add(1)
+			}
+		}}), Query{Types: []string{"_http._tcp"}})
+		b.await("")
+		for deadline := time.Now().Add(patience); failed.Load() == 0; time.Sleep(20 * time.Millisecond) {
+			if _, err := tc.sender.WriteTo(tc.packet, net.UDPAddrFromAddrPort(netip.AddrPortFrom(groupIPv4, port))); err != nil {
+				t.Fatal(err)
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s from %v is not counted", tc.reason, tc.sender.LocalAddr())
+			}
+		}
+		inside := respond(t, "mdns0", false, webDevice(t, "Inside", "192.0.2.8"))
+		inside.send(inside.device.Load().records)
+		b.await("Inside._http._tcp.local inside.local:80 [192.0.2.8] mdns0") // and nothing else
+		inside.socket.conn.Close()
+		b.stop()
+	}
 }
 
 func testThousand(t *testing.T) {
@@ -398,6 +395,7 @@ func testThousand(t *testing.T) {
 
 func testInterfaces(t *testing.T) {
 	browser := New(Options{})
+	browser.rescanInterval = time.Second
 	b := browseIn(t, browser, Query{Types: []string{"_http._tcp"}})
 	b.await("")
 	addInterface(t, "mdns2", "203.0.113.1/24")
@@ -405,7 +403,7 @@ func testInterfaces(t *testing.T) {
 	want := "Late._http._tcp.local late.local:80 [203.0.113.7] mdns2"
 	b.await(want)
 	began := time.Now()
-	first.conn.Close()
+	first.socket.conn.Close()
 	ip(t, "link delete mdns2")
 	b.await("")
 	if took := time.Since(began); took < linkGrace {

@@ -45,9 +45,6 @@ func identify(data wire.Record) identity {
 	return identity{target: data.Target.Key(), port: data.Port, priority: data.Priority, text: data.Text, address: data.Address}
 }
 
-// size is the size of a record's data for maxRecordBytes.
-func size(data wire.Record) int { return len(data.Name) + len(data.Target) + len(data.Text) }
-
 // renew records that the record was received again.
 func (r *cachedRecord) renew(now time.Time, data wire.Record) {
 	ttl := min(max(time.Duration(data.TTL)*time.Second, minTTL), maxTTL)

@@ -17,8 +17,6 @@ type Service struct {
 	Instance string
 	// Type is the type of the service, such as "_http._tcp", without a sub-type.
 	Type string
-	// Domain is the domain, usually "local".
-	Domain string
 	// Host is the name of the host, such as "printer.local", with escapes as in
 	// [wire.Name].
 	Host string
@@ -36,11 +34,8 @@ type Service struct {
 	name wire.Name
 }
 
-// Name returns the full name, such as `Printer 2\.1._http._tcp.local`, with escapes as in
-// [wire.Name]. It identifies the service; the case of ASCII letters does not matter.
-func (s Service) Name() string { return string(s.name) }
-
-// Key returns the full name in lower case: services are the same if their keys are equal.
+// Key returns the full name in lower case, such as `printer 2\.1._http._tcp.local`, with
+// escapes as in [wire.Name]. Services are the same if their keys are equal.
 func (s Service) Key() string { return s.name.Key() }
 
 // Text returns the value of a key of the TXT record, whose case does not matter.

@@ -24,6 +24,8 @@ type simulation struct {
 	pending   []delivery
 	questions int
 	packets   int
+	known     int // answers that queries say are known
+	ipv6      int // questions for AAAA records
 	failures  map[string]int
 	// lists has each published list, as text.
 	lists map[*subscription][]string
@@ -34,7 +36,7 @@ type simulation struct {
 type delivery struct {
 	at      time.Time
 	index   int
-	message wire.Message
+	records []wire.Record
 }
 
 // simulatedDevice answers as RFC 6762 requires: with what is not known, and each record at most once
@@ -82,17 +84,13 @@ func (s *simulation) browse(types ...string) *subscription {
 // service adds a device with one service: TTLs are those of avahi and others.
 func (s *simulation) service(index int, instance, kind, address string, text ...string) *simulatedDevice {
 	host := wire.Name(strings.ToLower(strings.ReplaceAll(instance, " ", "-")) + ".local")
-	label, err := wire.NewName(instance)
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	typeName := wire.Name(kind + ".local")
-	name := label + "." + typeName
+	name := wire.NewName(instance) + "." + typeName
 	d := &simulatedDevice{index: index, sent: map[int]time.Time{}, records: []wire.Record{
 		{Name: typeName, Type: wire.PTR, TTL: 4500, Target: name},
 		{Name: "_services._dns-sd._udp.local", Type: wire.PTR, TTL: 4500, Target: typeName},
 		{Name: name, Type: wire.SRV, TTL: 120, Flush: true, Target: host, Port: 80},
-		{Name: name, Type: wire.TXT, TTL: 4500, Flush: true, Text: wire.FormatText(text...)},
+		{Name: name, Type: wire.TXT, TTL: 4500, Flush: true, Text: formatText(text...)},
 		{Name: host, Type: wire.A, TTL: 120, Flush: true, Address: netip.MustParseAddr(address)},
 	}}
 	s.devices = append(s.devices, d)
@@ -116,21 +114,16 @@ func (s *simulation) goodbye(d *simulatedDevice) {
 
 // deliver sends records in packets of the usual size, unless they are lost.
 func (s *simulation) deliver(index int, records []wire.Record, delay time.Duration) {
-	for len(records) > 0 {
-		builder := wire.NewResponse()
-		count := 0
-		for count < len(records) && builder.Answer(records[count]) {
-			count++
-		}
-		records = records[count:]
+	s.t.Helper()
+	for some := range slices.Chunk(records, recordsPerPacket) {
 		if s.lost() {
 			continue
 		}
-		message, err := wire.Parse(builder.Bytes())
+		received, err := wire.ParseResponse(pack(s.t, some...))
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.pending = append(s.pending, delivery{s.now.Add(delay), index, message})
+		s.pending = append(s.pending, delivery{s.now.Add(delay), index, received})
 	}
 	slices.SortStableFunc(s.pending, func(a, b delivery) int { return a.at.Compare(b.at) })
 }
@@ -154,7 +147,7 @@ func (s *simulation) run(duration time.Duration) {
 			s.now = next
 		}
 		for len(s.pending) > 0 && !s.pending[0].at.After(s.now) {
-			s.machine.receive(s.now, s.pending[0].index, s.pending[0].message)
+			s.machine.receive(s.now, s.pending[0].index, s.pending[0].records)
 			s.pending = s.pending[1:]
 			s.wake = deadline.Earliest(s.wake, s.now.Add(batchTime))
 		}
@@ -172,13 +165,19 @@ func (s *simulation) advance() {
 	s.wake = wake
 	for _, p := range packets {
 		s.packets++
-		message, err := wire.Parse(p.packet)
-		if err != nil || message.Response {
-			s.t.Fatalf("an invalid question: %v", err)
+		asked, err := parseQuery(p.packet)
+		if err != nil {
+			s.t.Fatal(err)
 		}
-		s.questions += len(message.Questions)
+		s.questions += len(asked.wanted)
+		s.known += len(asked.known)
+		for key := range asked.wanted {
+			if key.kind == wire.AAAA {
+				s.ipv6++
+			}
+		}
 		if !s.lost() {
-			s.answer(p.index, message)
+			s.answer(p.index, asked)
 		}
 	}
 	for subscribed := range s.machine.subscriptions {
@@ -188,21 +187,14 @@ func (s *simulation) advance() {
 	}
 }
 
-func (s *simulation) answer(index int, query wire.Message) {
-	wanted, known := map[setKey]bool{}, map[wire.Name]uint32{}
-	for _, q := range query.Questions {
-		wanted[setKey{q.Name.Key(), q.Type}] = true
-	}
-	for _, r := range query.Records {
-		known[r.Name+" "+r.Target] = r.TTL
-	}
+func (s *simulation) answer(index int, asked query) {
 	for _, d := range s.devices {
 		if d.index != index || d.off {
 			continue
 		}
 		var answers []wire.Record
 		for i, record := range d.records {
-			if !wanted[setKey{record.Name.Key(), record.Type}] || known[record.Name+" "+record.Target] >= record.TTL/2 {
+			if !asked.wanted[setKey{record.Name.Key(), record.Type}] || asked.known[record.Name+" "+record.Target] >= record.TTL/2 {
 				continue
 			}
 			if s.now.Sub(d.sent[i]) >= time.Second {
@@ -218,7 +210,7 @@ func (s *simulation) answer(index int, query wire.Message) {
 func describe(services []Service) string {
 	var lines []string
 	for _, service := range services {
-		line := fmt.Sprintf("%s %s:%d %v", service.Name(), service.Host, service.Port, service.Addresses)
+		line := fmt.Sprintf("%s %s:%d %v", service.name, service.Host, service.Port, service.Addresses)
 		for _, pair := range service.TXT {
 			line += " " + pair.Key + "=" + pair.Value
 		}

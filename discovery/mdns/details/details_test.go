@@ -20,6 +20,8 @@ func TestParse(t *testing.T) {
 		"a type with domain": {"services: [_a._tcp, _http._tcp.local]",
 			`services[1]: "_http._tcp.local" is not a type of services; write _http._tcp;`},
 		"another protocol":    {"services: [_http._sctp]", "services[0]"},
+		"a type without name": {"services: [_._tcp]", "services[0]"},
+		"two sub-types":       {"services: [_x._sub._sub._http._tcp]", "services[0]"},
 		"a string":            {"services: _http._tcp", "services: want a list"},
 		"a misspelling":       {"service: [_http._tcp]", "service: unknown key; did you mean services?"},
 		"a bad domain":        {"services: [_http._tcp]\ndomain: a..b", `domain: "a..b" is not a domain`},

@@ -1,9 +1,9 @@
-// Package wire reads and writes the messages of Multicast DNS (RFC 6762), as far as
+// Package wire reads responses and writes queries of Multicast DNS (RFC 6762), as far as
 // browsing for services (RFC 6763) needs them: the record types PTR, SRV, TXT, A and AAAA.
 //
-// golang.org/x/net/dns/dnsmessage cannot be used for this: it rejects every message with a
-// dot within a label, and names of service instances, such as "Printer 2.1", contain dots.
+// Package dns, which it uses, escapes more characters of names than people want to see in
+// the name of a device: [Name] has the form that Akri shows, and nothing else does.
 //
-// Always: the time to read a message is proportional to its size. Never: a reference to
-// the packet in what has been read from it.
+// Always: the time to read a packet is bounded by its size, which [MaxPacketBytes] bounds.
+// Never: a reference to the packet in what has been read from it.
 package wire

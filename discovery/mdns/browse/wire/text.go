@@ -30,17 +30,3 @@ func ParseText(data string) []Pair {
 	}
 	return pairs
 }
-
-// FormatText returns the data of a TXT record with these strings, each of at most 255
-// bytes.
-func FormatText(texts ...string) string {
-	var data strings.Builder
-	for _, text := range texts {
-		data.WriteByte(byte(len(text)))
-		data.WriteString(text)
-	}
-	if data.Len() == 0 {
-		return "\x00"
-	}
-	return data.String()
-}
