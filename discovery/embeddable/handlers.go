@@ -1,13 +1,11 @@
 package embeddable
 
 import (
-	"context"
 	"log/slog"
 	"net/netip"
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/debugecho"
-	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif"
@@ -44,7 +42,7 @@ func ONVIF() Handler {
 func OPCUA(scanNetworks []netip.Prefix) Handler {
 	return Handler{Name: opcua.Name, Shared: true, New: func(metrics *monitor.Metrics, log *slog.Logger) discovery.Handler {
 		return opcua.New(opcua.Options{
-			ScanNetworks: scanNetworks, Browser: browser{browse.New(browse.Options{Logger: log})}, Metrics: metrics, Log: log,
+			ScanNetworks: scanNetworks, Browser: browse.New(browse.Options{Logger: log}), Metrics: metrics, Log: log,
 		})
 	}}
 }
@@ -55,24 +53,4 @@ func UDEV(options udev.Options) Handler {
 		options.Metrics = metrics
 		return udev.New(options)
 	}}
-}
-
-// browser finds OPC UA servers by mDNS.
-type browser struct{ *browse.Browser }
-
-// Browse implements [opcua.Browser].
-func (b browser) Browse(ctx context.Context, service string, found func([]opcua.Service)) error {
-	query := browse.Query{Types: []string{service}, Reserve: budget.Open(ctx).Set}
-	return b.Browser.Browse(ctx, query, func(services []browse.Service) error {
-		list := make([]opcua.Service, 0, len(services))
-		for _, s := range services {
-			text := make(map[string]string, len(s.TXT))
-			for _, pair := range s.TXT {
-				text[pair.Key] = pair.Value
-			}
-			list = append(list, opcua.Service{Instance: s.Instance, Host: s.Host, Port: s.Port, Addresses: s.Addresses, TXT: text})
-		}
-		found(list)
-		return nil
-	})
 }
