@@ -42,7 +42,7 @@ func ONVIF() Handler {
 func OPCUA(scanNetworks []netip.Prefix) Handler {
 	return Handler{Name: opcua.Name, Shared: true, New: func(metrics *monitor.Metrics, log *slog.Logger) discovery.Handler {
 		return opcua.New(opcua.Options{
-			ScanNetworks: scanNetworks, Browser: browse.New(browse.Options{Logger: log}), Metrics: metrics, Log: log,
+			ScanNetworks: scanNetworks, Browser: browse.New(browse.Options{Logger: log, Failed: metrics.Failed}), Metrics: metrics, Log: log,
 		})
 	}}
 }

@@ -22,8 +22,8 @@ const (
 	serviceType = "_opcua-tcp._tcp"
 	// browseRetry is the pause before mDNS is browsed again after a failure.
 	browseRetry = 10 * time.Second
-	// maxScanPending bounds the connections that a scan waits for: enough for an address
-	// that does not answer to be given up after connectTimeout at a usual rate.
+	// maxScanPending bounds the connections that a scan waits for, beside the request's
+	// other calls: enough to try a usual number of silent addresses per second.
 	maxScanPending = 256
 )
 
@@ -72,9 +72,6 @@ func announced(services []browse.Service, order int, isOnLink func(netip.Addr) b
 		targets = append(targets, &target{
 			method: direct, text: url.String(), url: url, order: order, addresses: withPort(addresses, service.Port),
 		})
-		if len(targets) >= maxFound {
-			break
-		}
 	}
 	return targets
 }
