@@ -1,7 +1,6 @@
 package embeddable
 
 import (
-	"context"
 	"log/slog"
 	"net/netip"
 
@@ -43,7 +42,7 @@ func ONVIF() Handler {
 func OPCUA(scanNetworks []netip.Prefix) Handler {
 	return Handler{Name: opcua.Name, Shared: true, New: func(metrics *monitor.Metrics, log *slog.Logger) discovery.Handler {
 		return opcua.New(opcua.Options{
-			ScanNetworks: scanNetworks, Browser: browser{browse.New(browse.Options{Logger: log})}, Metrics: metrics, Log: log,
+			ScanNetworks: scanNetworks, Browser: browse.New(browse.Options{Logger: log, Failed: metrics.Failed}), Metrics: metrics, Log: log,
 		})
 	}}
 }
@@ -54,23 +53,4 @@ func UDEV(options udev.Options) Handler {
 		options.Metrics = metrics
 		return udev.New(options)
 	}}
-}
-
-// browser finds OPC UA servers by mDNS.
-type browser struct{ *browse.Browser }
-
-// Browse implements [opcua.Browser].
-func (b browser) Browse(ctx context.Context, service string, found func([]opcua.Service)) error {
-	return b.Browser.Browse(ctx, browse.Query{Types: []string{service}}, func(services []browse.Service) error {
-		list := make([]opcua.Service, 0, len(services))
-		for _, s := range services {
-			text := make(map[string]string, len(s.TXT))
-			for _, pair := range s.TXT {
-				text[pair.Key] = pair.Value
-			}
-			list = append(list, opcua.Service{Instance: s.Instance, Host: s.Host, Port: s.Port, Addresses: s.Addresses, TXT: text})
-		}
-		found(list)
-		return nil
-	})
 }

@@ -1,7 +1,6 @@
 package opcua
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,31 +12,33 @@ import (
 	"akri.sh/akri/internal/text"
 )
 
-// maxTextBytes bounds a name or URI of an application in its properties.
-const maxTextBytes = 1024
+const (
+	// maxPoliciesBytes bounds the security policies in a property.
+	maxPoliciesBytes = 1024
+	// maxPolicyBytes bounds the name of one.
+	maxPolicyBytes = 64
+)
 
 // application is an application at a URL, as a target has reported it.
 type application struct {
-	order int // of its target
-	url   string
+	url string
 	// name, uri and product are what a server reports, and therefore any text.
 	name, uri, product string
-	// kind is the type of the application. It is unknown if only a record of a network
-	// describes it.
-	kind        uatcp.ApplicationType
-	isKindKnown bool
+	// kind is the type of the application, or empty if only a record of a network describes
+	// it.
+	kind string
 	// addresses are those of the URL's host, with its port.
-	addresses []netip.AddrPort
-	// isUnfinished is set if there was no time to look it up. The next poll goes on.
-	isUnfinished bool
+	addresses []string
 	// endpoints are the security policies and modes; empty if they are unknown.
 	endpoints string
 }
 
-// describe sets what a server reports about an application.
-func (a *application) describe(reported uatcp.Application) {
-	a.name, a.uri, a.product = clean(reported.Name), clean(reported.URI), clean(reported.ProductURI)
-	a.kind, a.isKindKnown = reported.Type, true
+// describedBy returns an application as a server reports it, without its URL.
+func describedBy(reported uatcp.Application) application {
+	return application{
+		name: clean(reported.Name), uri: clean(reported.URI), product: clean(reported.ProductURI),
+		kind: reported.Type,
+	}
 }
 
 // clean returns text that is valid in an environment variable and in a log.
@@ -48,18 +49,13 @@ func clean(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, " "))
-	return text.Truncate(strings.Clone(strings.TrimSpace(s)), maxTextBytes)
-}
-
-// size returns the memory of an application.
-func (a application) size() int {
-	return applicationBytes + len(a.url) + len(a.name) + len(a.uri) + len(a.product) + len(a.endpoints) + len(a.addresses)*addressBytes
+	return strings.TrimSpace(s)
 }
 
 // admits reports whether an application passes the filters. A record of a network has no
 // type and passes as a server.
 func admits(d *details.Details, a application) bool {
-	return (!a.isKindKnown || slices.Contains(d.ApplicationTypes, a.kind.String())) &&
+	return (a.kind == "" || slices.Contains(d.ApplicationTypes, a.kind)) &&
 		d.ApplicationNames.Admits(shared.Equal, a.name) &&
 		d.ApplicationURIs.Admits(shared.Equal, a.uri) &&
 		d.ProductURIs.Admits(shared.Equal, a.product)
@@ -81,27 +77,27 @@ func (a application) device(id string) discovery.Device {
 	return device
 }
 
-// summarize returns the security policies and modes of endpoints, such as
-// "Basic256Sha256/SignAndEncrypt,None/None", in alphabetical order.
-func summarize(endpoints []uatcp.Endpoint) string {
-	var all []string
-	for _, e := range endpoints {
-		if !strings.HasPrefix(e.URL, details.Scheme) {
-			continue // https or WebSockets
-		}
-		policy := e.Policy[strings.LastIndexByte(e.Policy, '#')+1:]
-		if isWord(policy) {
-			all = append(all, policy+"/"+e.Mode)
-		}
+// appendPolicy appends the security policy and mode of an endpoint, unless it is one for
+// https or WebSockets.
+func appendPolicy(policies []string, e uatcp.Endpoint) []string {
+	policy := e.Policy[strings.LastIndexByte(e.Policy, '#')+1:]
+	if !strings.HasPrefix(e.URL, details.Scheme) || !isWord(policy) {
+		return policies
 	}
-	slices.Sort(all)
-	return text.Truncate(strings.Join(slices.Compact(all), ","), maxTextBytes)
+	return append(policies, policy+"/"+e.Mode)
 }
 
-// isWord reports whether a name consists of letters, digits, "_" and "-", as the names of
+// summarize returns security policies and modes in alphabetical order, such as
+// "Basic256Sha256/SignAndEncrypt,None/None".
+func summarize(policies []string) string {
+	slices.Sort(policies)
+	return text.Truncate(strings.Join(slices.Compact(policies), ","), maxPoliciesBytes)
+}
+
+// isWord reports whether a name is short and consists of letters, digits, "_" and "-", as the names of
 // security policies do.
 func isWord(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+	return name != "" && len(name) <= maxPolicyBytes && !strings.ContainsFunc(name, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"time"
 
 	"akri.sh/akri/discovery/opcua/uatcp"
 )
@@ -21,23 +20,24 @@ const (
 	reasonUnsupported = "unsupported"
 	reasonRefused     = "refused"
 	reasonBrowse      = "browse"
+	reasonTooMany     = "too_many_servers"
 )
 
 // call connects to one of the addresses, which may have host names, opens a channel to
-// the server with the URL, and calls do, which must not keep an answer. The time that it
-// waits for other calls is not the server's.
+// the server with the URL, and calls do. The time that it waits for other calls is not the
+// server's.
 func (s *search) call(ctx context.Context, addresses []string, url string, do func(*uatcp.Channel, netip.Addr) error) error {
-	release, err := s.connections.Acquire(ctx)
-	if err != nil {
+	if err := s.handler.calls.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer release()
-	began := time.Now()
+	defer s.handler.calls.Release(1)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	connection, err := dial(ctx, addresses)
 	if err != nil {
 		return err
 	}
-	channel, err := uatcp.Open(ctx, connection, url, uatcp.Limits{Timeout: callTimeout - time.Since(began), Reserve: s.answers.Acquire})
+	channel, err := uatcp.Open(ctx, connection, url)
 	if err != nil {
 		connection.Close()
 		return err
@@ -62,6 +62,9 @@ func dial(ctx context.Context, addresses []string) (net.Conn, error) {
 	return nil, errors.Join(failures...)
 }
 
+// failed counts a failed call.
+func (s *search) failed(err error) { s.handler.options.Metrics.Failed(reason(err)) }
+
 // reason returns the reason of a failed call.
 func reason(err error) string {
 	var dns *net.DNSError
@@ -83,13 +86,4 @@ func reason(err error) string {
 		return reasonTimeout
 	}
 	return reasonConnect
-}
-
-// textOf returns addresses as text.
-func textOf(addresses []netip.AddrPort) []string {
-	all := make([]string, 0, len(addresses))
-	for _, each := range addresses {
-		all = append(all, each.String())
-	}
-	return all
 }

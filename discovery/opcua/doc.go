@@ -1,10 +1,11 @@
 // Package opcua discovers OPC UA servers: at URLs of servers or discovery servers, on the
 // network of a discovery server, by mDNS, and by scanning networks.
 //
-// Read search.go, which polls; presence.go, which forgets servers only after several
-// misses; merge.go, which makes one device of an application with several URLs; and
-// reach.go, which decides what the handler may connect to. Package uatcp speaks the
-// protocol.
+// Read search.go, which polls the servers of the details and those of finders.go;
+// target.go, which polls one server or discovery server and forgets what it reports only
+// after several misses; server.go, which looks up what its answer does not say; reach.go,
+// which decides what the handler may connect to; and merge.go, which makes one device of an
+// application with several URLs. Package uatcp speaks the protocol.
 //
 // Always: the id of a device is the URL that Akri's handler would use, as long as that is
 // reachable. What a discovery server reports makes the handler connect only to that

@@ -7,11 +7,12 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
+	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/opcua/details"
 	"akri.sh/akri/internal/backoff"
 )
@@ -21,66 +22,24 @@ const (
 	serviceType = "_opcua-tcp._tcp"
 	// browseRetry is the pause before mDNS is browsed again after a failure.
 	browseRetry = 10 * time.Second
-	// maxFirstBrowse bounds how long mDNS delays the first list.
-	maxFirstBrowse = 3 * time.Second
-	// maxFirstScan bounds how long the first scan delays the first list. Agents wait for
-	// five minutes.
-	maxFirstScan = 270 * time.Second
-
-	// scanTimeout bounds the connection to an address of a scan.
-	scanTimeout = time.Second
-	// addressPortBytes is the memory of an address of a scan.
-	addressPortBytes = 32
-	// maxScanPending bounds the connections that a scan waits for.
-	maxScanPending = 128
+	// maxScanPending bounds the connections that a scan waits for, beside the request's
+	// other calls: enough to try a usual number of silent addresses per second.
+	maxScanPending = 256
 )
 
-// startFinders starts what finds targets by itself, in goroutines of the group that end
-// with ctx. ready is closed when the first servers have been found.
-func (s *search) startFinders(ctx context.Context, group *sync.WaitGroup) (ready <-chan struct{}) {
-	var waiting sync.WaitGroup
-	if s.details.Method.MDNS != nil {
-		first := oneDone(&waiting)
-		timer := time.AfterFunc(maxFirstBrowse, first)
-		group.Go(func() {
-			defer timer.Stop()
-			defer first()
-			s.browse(ctx, first)
-		})
-	}
-	if scan := s.details.Method.Scan; scan != nil {
-		first := oneDone(&waiting)
-		timer := time.AfterFunc(maxFirstScan, first)
-		group.Go(func() {
-			defer timer.Stop()
-			defer first()
-			s.scan(ctx, scan, first)
-		})
-	}
-	done := make(chan struct{})
-	group.Go(func() {
-		defer close(done)
-		waiting.Wait()
-	})
-	return done
-}
-
-// oneDone returns a function that ends one wait, however often it is called.
-func oneDone(waiting *sync.WaitGroup) func() {
-	waiting.Add(1)
-	return sync.OnceFunc(waiting.Done)
-}
-
-// browse adds the servers that mDNS announces.
+// browse adds the servers that mDNS announces. first is called after the first list.
 func (s *search) browse(ctx context.Context, first func()) {
 	for ctx.Err() == nil {
-		err := s.handler.options.Browser.Browse(ctx, serviceType, func(services []Service) {
-			s.announce(announced(services, len(s.configured), onLink))
+		query := browse.Query{Types: []string{serviceType}}
+		err := s.handler.options.Browser.Browse(ctx, query, func(services []browse.Service) error {
+			s.announce(ctx, announced(services, s.configured, onLink))
 			first()
+			return nil
 		})
 		if ctx.Err() != nil {
 			return
 		}
+		first()
 		s.handler.options.Metrics.Failed(reasonBrowse)
 		s.handler.options.Log.Warn("Could not browse by mDNS; trying again", "err", err)
 		backoff.Sleep(ctx, browseRetry)
@@ -90,8 +49,8 @@ func (s *search) browse(ctx context.Context, first func()) {
 // announced returns the targets of services. Their URLs have an address instead of the
 // name, which Pods cannot look up. Anybody on the network can announce anything, so only
 // addresses of the network itself are used.
-func announced(services []Service, order int, isOnLink func(netip.Addr) bool) []polledTarget {
-	var targets []polledTarget
+func announced(services []browse.Service, order int, isOnLink func(netip.Addr) bool) []*target {
+	var targets []*target
 	for _, service := range services {
 		addresses := slices.Clone(service.Addresses)
 		for i := range addresses {
@@ -99,22 +58,20 @@ func announced(services []Service, order int, isOnLink func(netip.Addr) bool) []
 		}
 		addresses = slices.DeleteFunc(addresses, func(addr netip.Addr) bool { return !isOnLink(addr) })
 		slices.SortFunc(addresses, netip.Addr.Compare) // IPv4 first
+		addresses = addresses[:min(len(addresses), maxAddresses)]
 		if len(addresses) == 0 || service.Port == 0 {
 			continue
 		}
 		url := details.URL{Host: addresses[0].String(), Port: service.Port}
-		if path := service.TXT["path"]; strings.Trim(path, "/") != "" {
+		if path, _ := service.Text("path"); strings.Trim(path, "/") != "" {
 			url.Path = "/" + strings.TrimPrefix(path, "/")
 		}
 		if _, err := details.ParseURL(url.String()); err != nil {
 			continue
 		}
-		targets = append(targets, polledTarget{
+		targets = append(targets, &target{
 			method: direct, text: url.String(), url: url, order: order, addresses: withPort(addresses, service.Port),
 		})
-		if len(targets) >= maxFound {
-			break
-		}
 	}
 	return targets
 }
@@ -138,66 +95,42 @@ func onLink(addr netip.Addr) bool {
 
 // scan adds the servers that scans find, until ctx is done. first is called after the
 // first scan.
-func (s *search) scan(ctx context.Context, scan *details.Scan, first func()) {
-	// The order is random, so that no device gets all connections at once, and nodes do
-	// not follow each other.
-	targets := slices.Collect(scan.Targets())
-	if s.targetMemory.Add(len(targets)*addressPortBytes) != nil {
-		return
-	}
+func (s *search) scan(ctx context.Context, first func()) {
+	scan := s.details.Method.Scan
+	addresses := scan.Targets()
 	for ctx.Err() == nil {
 		began := time.Now()
-		rand.Shuffle(len(targets), func(i, j int) { targets[i], targets[j] = targets[j], targets[i] })
-		s.sweep(ctx, targets, scan.ConnectionsPerSecond)
+		// The order is random, so that no device gets all connections at once, and nodes do
+		// not follow each other.
+		rand.Shuffle(len(addresses), func(i, j int) { addresses[i], addresses[j] = addresses[j], addresses[i] })
+		s.sweep(ctx, addresses, scan.ConnectionsPerSecond)
 		first()
-		backoff.Sleep(ctx, max(time.Until(began.Add(scan.Interval()))-rand.N(scan.Interval()/10), minWake))
+		backoff.Sleep(ctx, max(time.Until(began.Add(scan.Interval()))-rand.N(scan.Interval()/10), minPause))
 	}
 }
 
 // sweep connects to each address once and adds those where a server answers.
-func (s *search) sweep(ctx context.Context, targets []netip.AddrPort, perSecond int) {
+func (s *search) sweep(ctx context.Context, addresses []netip.AddrPort, perSecond int) {
 	limiter := rate.NewLimiter(rate.Limit(perSecond), 1)
-	var group sync.WaitGroup
-	defer group.Wait()
-	slots := make(chan struct{}, maxScanPending)
-	for _, address := range targets {
+	var group errgroup.Group
+	group.SetLimit(maxScanPending)
+	for _, address := range addresses {
 		url := details.URL{Host: address.Addr().String(), Port: address.Port()}
-		t := polledTarget{method: direct, text: url.String(), url: url, order: len(s.configured) + 1, addresses: []netip.AddrPort{address}}
-		if s.isFound(t) {
-			continue // it is polled
-		}
+		t := &target{method: direct, text: url.String(), url: url, order: s.configured + 1, addresses: []string{address.String()}}
 		if limiter.Wait(ctx) != nil {
-			return
+			break
 		}
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			if !accepts(ctx, address) {
-				return
+		group.Go(func() error {
+			if _, err := s.describe(ctx, t.addresses, t.text); err != nil {
+				return nil // there is no server
 			}
-			if _, err := s.ask(ctx, t, 0); err == nil { // it needs no look-ups
-				s.add(t)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if !s.admit(ctx, t) {
+				s.handler.options.Metrics.Failed(reasonTooMany)
 			}
+			return nil
 		})
 	}
-}
-
-func (s *search) isFound(t polledTarget) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, found := s.found[t.key()]
-	return found
-}
-
-// accepts reports whether an address accepts a connection.
-func accepts(ctx context.Context, address netip.AddrPort) bool {
-	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
-	defer cancel()
-	var dialer net.Dialer
-	connection, err := dialer.DialContext(ctx, "tcp", address.String())
-	if err != nil {
-		return false
-	}
-	connection.Close()
-	return true
+	_ = group.Wait() // no address is an error
 }

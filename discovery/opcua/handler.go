@@ -7,8 +7,10 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/internal/pool"
+	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/opcua/details"
 )
@@ -26,42 +28,19 @@ const (
 	PropertyEndpoints       = "OPCUA_ENDPOINTS"
 )
 
-// The bounds of a handler, which its requests share.
 const (
-	// maxConnections bounds the connections to servers at a time. Most of them wait for a
-	// server that is silent, which costs little.
-	maxConnections = 512
-	// maxAnswers bounds the answers that are read and decoded at a time, and with them the
-	// memory for answers.
-	maxAnswers = 8
-	// maxLookups bounds the look-ups that answers cause at a time.
-	maxLookups = 512
-	// maxNameLookups bounds the host names that are looked up at a time.
-	maxNameLookups = 128
-)
-
-const (
+	// maxCalls bounds the calls of servers and the look-ups of names at a time, over all
+	// requests. Most wait for a server that is silent, which costs little.
+	maxCalls = 512
 	// callTimeout bounds a call with its connection.
 	callTimeout = 4 * time.Second
 	// connectTimeout bounds the connection.
 	connectTimeout = 2 * time.Second
 )
 
-// Service is an instance of a service that was found by DNS-SD.
-type Service struct {
-	Instance  string
-	Host      string
-	Port      uint16
-	Addresses []netip.Addr
-	TXT       map[string]string
-}
-
-// Browser finds services by mDNS.
+// Browser finds services by mDNS. *browse.Browser is one.
 type Browser interface {
-	// Browse calls found with the full list of the instances of a service, such as
-	// "_opcua-tcp._tcp": once it knows the first, and whenever the list changes. It
-	// returns when ctx is done or when it cannot continue.
-	Browse(ctx context.Context, service string, found func([]Service)) error
+	Browse(ctx context.Context, query browse.Query, changed func([]browse.Service) error) error
 }
 
 // Resolver looks up the addresses of a host. *net.Resolver is one.
@@ -86,8 +65,8 @@ type Options struct {
 
 // Handler discovers OPC UA servers.
 type Handler struct {
-	options                                    Options
-	connections, answers, lookups, nameLookups *pool.Pool
+	options Options
+	calls   *semaphore.Weighted // of maxCalls
 }
 
 var _ discovery.Handler = (*Handler)(nil)
@@ -100,10 +79,7 @@ func New(options Options) *Handler {
 	if options.Resolver == nil {
 		options.Resolver = net.DefaultResolver
 	}
-	return &Handler{
-		options: options, connections: pool.New(maxConnections), answers: pool.New(maxAnswers),
-		lookups: pool.New(maxLookups), nameLookups: pool.New(maxNameLookups),
-	}
+	return &Handler{options: options, calls: semaphore.NewWeighted(maxCalls)}
 }
 
 // Discover implements [discovery.Handler].
@@ -115,7 +91,7 @@ func (h *Handler) Discover(ctx context.Context, request discovery.Request, send 
 	if err := h.permits(d); err != nil {
 		return err
 	}
-	return newSearch(ctx, h, d).run(ctx, send)
+	return newSearch(h, d).run(ctx, send)
 }
 
 // permits returns an error if a method needs what this handler was not given.

@@ -1,9 +1,12 @@
 package opcua
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/mdns/browse"
+	"akri.sh/akri/discovery/mdns/browse/wire"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/internal/fulltest"
 )
@@ -26,7 +31,8 @@ func TestServer(t *testing.T) {
 	w := discover(t, Options{}, oneURL, p.url)
 	device := w.expect(p.url)[0]
 	want := map[string]string{
-		PropertyURL: p.url, PropertyApplicationName: "Oven", PropertyProductURI: "urn:github.com:gopcua:server", PropertyEndpoints: "None/None",
+		PropertyURL: p.url, PropertyApplicationName: "Oven", PropertyApplicationURI: "urn:Oven", PropertyProductURI: "urn:product",
+		PropertyEndpoints: "None/None",
 	}
 	if fmt.Sprint(device.Properties) != fmt.Sprint(want) {
 		t.Errorf("the properties are %v, want %v", device.Properties, want)
@@ -134,10 +140,10 @@ func TestDiscoveryServer(t *testing.T) {
 // TestManyServers checks an answer of several hundred KiB.
 func TestManyServers(t *testing.T) {
 	t.Parallel()
-	const count = 4000
+	const count = 2000
 	var known []*ua.ApplicationDescription
 	for i := range count {
-		known = append(known, describe(ua.ApplicationTypeServer, fmt.Sprint("PLC ", i), fmt.Sprintf("opc.tcp://192.0.2.1:%d", 1000+i)))
+		known = append(known, describe(ua.ApplicationTypeServer, fmt.Sprintf("PLC %0100d", i), fmt.Sprintf("opc.tcp://192.0.2.1:%d", 1000+i)))
 	}
 	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription { return known })
 	w := discover(t, Options{}, oneURL, lds.url)
@@ -270,19 +276,14 @@ intervalSeconds: 1`, p.port, port)
 	w.expect()
 }
 
-func TestMDNS(t *testing.T) {
-	t.Parallel()
-	p := startServer(t, "Oven", nil)
-	browser := make(fakeBrowser)
+func TestAnnounced(t *testing.T) {
 	addr := netip.MustParseAddr
-	all := announced([]Service{
-		{
-			Port: 4840, TXT: map[string]string{"path": "/UA"},
-			Addresses: []netip.Addr{addr("192.0.2.1"), addr("fd00::1"), addr("10.0.0.1")},
-		},
+	path := func(value string) []wire.Pair { return []wire.Pair{{Key: "path", Value: value}} }
+	all := announced([]browse.Service{
+		{Port: 4840, TXT: path("/UA"), Addresses: []netip.Addr{addr("192.0.2.1"), addr("fd00::1"), addr("10.0.0.1")}},
 		{Port: 0, Addresses: []netip.Addr{addr("10.0.0.1")}},
 		{Port: 1, Addresses: []netip.Addr{addr("198.51.100.1")}},
-		{Port: 1, Addresses: []netip.Addr{addr("10.0.0.2")}, TXT: map[string]string{"path": "/a b"}},
+		{Port: 1, Addresses: []netip.Addr{addr("10.0.0.2")}, TXT: path("/a b")},
 		{Port: 1},
 	}, 3, func(addr netip.Addr) bool { return addr.String() != "198.51.100.1" })
 	if len(all) != 1 || all[0].text != "opc.tcp://10.0.0.1:4840/UA" || len(all[0].addresses) != 3 || all[0].order != 3 {
@@ -291,26 +292,70 @@ func TestMDNS(t *testing.T) {
 	if onLink(addr("127.0.0.1")) || onLink(addr("169.254.1.1")) {
 		t.Error("loopback and link-local addresses are not used")
 	}
+}
 
-	s := newSearch(t.Context(), New(Options{Browser: browser}), parse(t, "opcuaDiscoveryMethod: {mdns: {}}"))
-	s.announce(announced([]Service{loopback(p.port)}, 0, func(netip.Addr) bool { return true }))
-	s.poll(t.Context(), s.targets(), 0, lookupsTimeout)
-	if got := devices(s.details, s.presence.current()); len(got) != 1 || got[0].ID != p.url {
-		t.Errorf("the devices are %+v", got)
+// lines is a log.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// Write implements [io.Writer].
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, string(line))
+	return len(line), nil
+}
+
+// count returns the number of lines with a text.
+func (l *lines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(strings.Join(l.all, ""), text)
+}
+
+// TestMDNS has a server that announces itself, stops and is not announced any longer.
+func TestMDNS(t *testing.T) {
+	t.Parallel()
+	p := startServer(t, "Oven", nil)
+	registry := prometheus.NewRegistry()
+	var log lines
+	s := newSearch(New(Options{Browser: make(fakeBrowser), Metrics: monitor.New(registry), Log: slog.New(slog.NewTextHandler(&log, nil))}),
+		parse(t, "{opcuaDiscoveryMethod: {mdns: {}}, intervalSeconds: 1, misses: 2}"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer s.running.Wait()
+	defer cancel()
+	service := browse.Service{Port: uint16(p.port), Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}
+	announce := func() {
+		s.announce(ctx, announced([]browse.Service{service}, 0, func(netip.Addr) bool { return true }))
+	}
+	announce()
+	found := func() []string { return idsOf(devices(s.details, s.current())) }
+	targets := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.targets)
+	}
+	await(t, "a device", func() bool { return slices.Equal(found(), []string{p.url}) })
+	announce() // other servers have changed
+	p.stop()
+	await(t, "no device", func() bool { return len(found()) == 0 })
+	polls := failures(t, registry)[reasonConnect]
+	await(t, "three more polls", func() bool { return failures(t, registry)[reasonConnect] >= polls+3 })
+	if n := log.count("does not answer"); targets() != 1 || n != 1 {
+		t.Errorf("%d targets; %d lines say that the server, which is announced, does not answer", targets(), n)
+	}
+	p.start(t, "Oven", nil)
+	await(t, "the device again", func() bool { return slices.Equal(found(), []string{p.url}) })
+	s.announce(ctx, nil)
+	polls = float64(p.asks.Load())
+	await(t, "two more polls", func() bool { return float64(p.asks.Load()) >= polls+2 })
+	if targets() != 1 || len(found()) != 1 {
+		t.Error("a server that answers stays a device although it is not announced any longer")
 	}
 	p.stop()
-	for range 5 {
-		s.poll(t.Context(), s.targets(), 0, lookupsTimeout)
-		s.forget()
-	}
-	if len(s.targets()) != 1 || len(s.presence.current()) != 0 {
-		t.Error("a server that is announced stays a target, but is no device while it does not answer")
-	}
-	s.announce(nil)
-	s.forget()
-	if len(s.targets()) != 0 {
-		t.Error("a server that is not announced any longer and does not answer is forgotten")
-	}
+	await(t, "no target", func() bool { return targets() == 0 && len(found()) == 0 })
 }
 
 func TestRefused(t *testing.T) {

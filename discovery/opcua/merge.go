@@ -1,16 +1,13 @@
 package opcua
 
 import (
+	"cmp"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/opcua/details"
 )
-
-// maxDevices bounds the devices of a request; agents accept no more.
-const maxDevices = 10000
 
 // devices returns one device for each application that passes the filters, ordered by ID.
 //
@@ -20,7 +17,7 @@ const maxDevices = 10000
 // id: applicationUri, the author says that they are unique.
 //
 // A device has the URL of the first target that reports it. Applications must be ordered
-// as [presence.current] orders them.
+// as [search.current] orders them.
 func devices(d *details.Details, applications []application) []discovery.Device {
 	groups := group(applications, d.ID == details.IDByApplicationURI)
 	byID := map[string]discovery.Device{}
@@ -30,7 +27,7 @@ func devices(d *details.Details, applications []application) []discovery.Device 
 			continue
 		}
 		device := merged.device(d.ID)
-		if _, taken := byID[device.ID]; !taken && len(byID) < maxDevices {
+		if _, taken := byID[device.ID]; !taken {
 			byID[device.ID] = device
 		}
 	}
@@ -43,32 +40,25 @@ func devices(d *details.Details, applications []application) []discovery.Device 
 
 // group returns applications that are the same, in the order of their first members.
 func group(applications []application, byURI bool) [][]application {
-	parent := make([]int, len(applications))
-	for i := range parent {
-		parent[i] = i
-	}
-	root := func(i int) int {
-		for parent[i] != i {
-			parent[i] = parent[parent[i]]
-			i = parent[i]
-		}
-		return i
-	}
-	type key struct {
-		url, uri string
-		address  netip.AddrPort
-	}
-	first := map[key]int{}
+	type key struct{ url, uri, address string }
+	first := map[key]int{}                  // the first application with a key
+	label := make([]int, len(applications)) // the first member of the group
 	join := func(i int, k key) {
 		other, found := first[k]
 		if !found {
 			first[k] = i
 			return
 		}
-		a, b := root(i), root(other)
-		parent[max(a, b)] = min(a, b)
+		if a, b := label[i], label[other]; a != b {
+			for each := range i + 1 {
+				if label[each] == max(a, b) {
+					label[each] = min(a, b)
+				}
+			}
+		}
 	}
 	for i, a := range applications {
+		label[i] = i
 		join(i, key{url: a.url})
 		if a.uri == "" {
 			continue
@@ -80,41 +70,22 @@ func group(applications []application, byURI bool) [][]application {
 			join(i, key{uri: a.uri, address: address})
 		}
 	}
-	var groups [][]application
-	index := map[int]int{} // of the group of a root
+	groups := make([][]application, len(applications))
 	for i, a := range applications {
-		at, found := index[root(i)]
-		if !found {
-			at = len(groups)
-			index[root(i)] = at
-			groups = append(groups, nil)
-		}
-		groups[at] = append(groups[at], a)
+		groups[label[i]] = append(groups[label[i]], a)
 	}
-	return groups
+	return slices.DeleteFunc(groups, func(members []application) bool { return members == nil })
 }
 
 // merge returns the first application, with what only others report.
 func merge(same []application) application {
 	merged := same[0]
 	for _, other := range same[1:] {
-		if !merged.isKindKnown && other.isKindKnown {
-			merged.kind, merged.isKindKnown = other.kind, true
-			merged.name = other.name // a record of a network has the name of the host
+		if merged.kind == "" && other.kind != "" {
+			merged.kind, merged.name = other.kind, other.name // a record of a network has the name of the host
 		}
-		for _, field := range []struct {
-			to   *string
-			from string
-		}{
-			{&merged.name, other.name},
-			{&merged.uri, other.uri},
-			{&merged.product, other.product},
-			{&merged.endpoints, other.endpoints},
-		} {
-			if *field.to == "" {
-				*field.to = field.from
-			}
-		}
+		merged.name, merged.uri = cmp.Or(merged.name, other.name), cmp.Or(merged.uri, other.uri)
+		merged.product, merged.endpoints = cmp.Or(merged.product, other.product), cmp.Or(merged.endpoints, other.endpoints)
 	}
 	return merged
 }

@@ -3,7 +3,6 @@ package opcua
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,18 +21,10 @@ func parse(t testing.TB, text string) *details.Details {
 	return d
 }
 
-func at(addresses ...string) []netip.AddrPort {
-	var all []netip.AddrPort
-	for _, each := range addresses {
-		all = append(all, netip.MustParseAddrPort(each))
-	}
-	return all
-}
-
 func TestDevices(t *testing.T) {
 	const everything = "opcuaDiscoveryMethod: {standard: {}}"
-	server := func(order int, url, uri string, addresses ...string) application {
-		return application{order: order, url: url, name: "N", uri: uri, isKindKnown: true, addresses: at(addresses...)}
+	server := func(url, uri string, addresses ...string) application {
+		return application{url: url, name: "N", uri: uri, kind: "Server", addresses: addresses}
 	}
 	for name, tc := range map[string]struct {
 		reason       string
@@ -44,53 +35,53 @@ func TestDevices(t *testing.T) {
 		"none": {"no device", everything, nil, ""},
 		"two servers": {
 			"they have nothing in common", everything,
-			[]application{server(0, "opc.tcp://a", "urn:a", "10.0.0.1:1"), server(0, "opc.tcp://b", "urn:b", "10.0.0.2:1")},
+			[]application{server("opc.tcp://a", "urn:a", "10.0.0.1:1"), server("opc.tcp://b", "urn:b", "10.0.0.2:1")},
 			"opc.tcp://a opc.tcp://b",
 		},
 		"two names of one server": {
 			"they have an address and the application URI in common; the first target's URL counts", everything,
-			[]application{server(0, "opc.tcp://plc:4840", "urn:a", "10.0.0.1:1"), server(1, "opc.tcp://10.0.0.1:4840", "urn:a", "10.0.0.1:1")},
+			[]application{server("opc.tcp://plc:4840", "urn:a", "10.0.0.1:1"), server("opc.tcp://10.0.0.1:4840", "urn:a", "10.0.0.1:1")},
 			"opc.tcp://plc:4840",
 		},
 		"a chain of names": {
 			"the second has an address in common with both", everything,
 			[]application{
-				server(0, "opc.tcp://a", "urn:a", "10.0.0.1:1"), server(1, "opc.tcp://b", "urn:a", "10.0.0.2:1"),
-				server(2, "opc.tcp://c", "urn:a", "10.0.0.1:1", "10.0.0.2:1"),
+				server("opc.tcp://a", "urn:a", "10.0.0.1:1"), server("opc.tcp://b", "urn:a", "10.0.0.2:1"),
+				server("opc.tcp://c", "urn:a", "10.0.0.1:1", "10.0.0.2:1"),
 			},
 			"opc.tcp://a",
 		},
 		"the same URI": {
 			"many servers have a default URI, so it proves nothing", everything,
-			[]application{server(0, "opc.tcp://a", "urn:default", "10.0.0.1:1"), server(0, "opc.tcp://b", "urn:default", "10.0.0.2:1")},
+			[]application{server("opc.tcp://a", "urn:default", "10.0.0.1:1"), server("opc.tcp://b", "urn:default", "10.0.0.2:1")},
 			"opc.tcp://a opc.tcp://b",
 		},
 		"the same URI, which is the id": {
 			"the author says that URIs are unique", "{opcuaDiscoveryMethod: {standard: {}}, id: applicationUri}",
-			[]application{server(0, "opc.tcp://a", "urn:a", "10.0.0.1:1"), server(1, "opc.tcp://b", "urn:a", "10.0.0.2:1")},
+			[]application{server("opc.tcp://a", "urn:a", "10.0.0.1:1"), server("opc.tcp://b", "urn:a", "10.0.0.2:1")},
 			"urn:a",
 		},
 		"no URI, which is the id": {
 			"the URL is used instead", "{opcuaDiscoveryMethod: {standard: {}}, id: applicationUri}",
-			[]application{server(0, "opc.tcp://a", ""), server(0, "opc.tcp://b", "")},
+			[]application{server("opc.tcp://a", ""), server("opc.tcp://b", "")},
 			"opc.tcp://a opc.tcp://b",
 		},
 		"one address, two applications": {
 			"a server may have several, at different paths", everything,
-			[]application{server(0, "opc.tcp://a/x", "urn:x", "10.0.0.1:1"), server(0, "opc.tcp://a/y", "urn:y", "10.0.0.1:1")},
+			[]application{server("opc.tcp://a/x", "urn:x", "10.0.0.1:1"), server("opc.tcp://a/y", "urn:y", "10.0.0.1:1")},
 			"opc.tcp://a/x opc.tcp://a/y",
 		},
 		"a discovery server": {
 			"it is no server by default", everything,
 			[]application{
-				{url: "opc.tcp://lds", kind: uatcp.TypeDiscoveryServer, isKindKnown: true},
-				{url: "opc.tcp://a", kind: uatcp.TypeClientAndServer, isKindKnown: true},
+				{url: "opc.tcp://lds", kind: "DiscoveryServer"},
+				{url: "opc.tcp://a", kind: "ClientAndServer"},
 			},
 			"opc.tcp://a",
 		},
 		"only discovery servers": {
 			"as requested", "{opcuaDiscoveryMethod: {standard: {}}, applicationTypes: [DiscoveryServer]}",
-			[]application{{url: "opc.tcp://lds", kind: uatcp.TypeDiscoveryServer, isKindKnown: true}, {url: "opc.tcp://a", isKindKnown: true}},
+			[]application{{url: "opc.tcp://lds", kind: "DiscoveryServer"}, {url: "opc.tcp://a", kind: "Server"}},
 			"opc.tcp://lds",
 		},
 		"a record of a network": {
@@ -123,8 +114,8 @@ func TestDevices(t *testing.T) {
 func TestMergedProperties(t *testing.T) {
 	d := parse(t, "opcuaDiscoveryMethod: {standard: {}}")
 	found := devices(d, []application{
-		{order: 0, url: "opc.tcp://plc:4840", name: "host"}, // a record of a network
-		{order: 1, url: "opc.tcp://plc:4840", name: "Oven", uri: "urn:a", product: "p", isKindKnown: true, endpoints: "None/None"},
+		{url: "opc.tcp://plc:4840", name: "host"}, // a record of a network
+		{url: "opc.tcp://plc:4840", name: "Oven", uri: "urn:a", product: "p", kind: "Server", endpoints: "None/None"},
 	})
 	want := map[string]string{
 		PropertyURL: "opc.tcp://plc:4840", PropertyApplicationName: "Oven", PropertyApplicationURI: "urn:a", PropertyProductURI: "p",
@@ -145,13 +136,13 @@ func TestGroupsAtRandom(t *testing.T) {
 		for i := range all {
 			all[i] = application{url: fmt.Sprint("u", random.IntN(8)), uri: []string{"", "urn:a", "urn:b"}[random.IntN(3)]}
 			for range random.IntN(3) {
-				all[i].addresses = append(all[i].addresses, at(fmt.Sprintf("10.0.0.%d:1", random.IntN(5)))...)
+				all[i].addresses = append(all[i].addresses, fmt.Sprintf("10.0.0.%d:1", random.IntN(5)))
 			}
 		}
 		byURI := random.IntN(3) == 0
 		same := func(a, b application) bool {
 			return a.url == b.url || a.uri != "" && a.uri == b.uri && (byURI ||
-				slices.ContainsFunc(a.addresses, func(each netip.AddrPort) bool { return slices.Contains(b.addresses, each) }))
+				slices.ContainsFunc(a.addresses, func(each string) bool { return slices.Contains(b.addresses, each) }))
 		}
 		label := make([]int, len(all)) // the first member of the group
 		for i := range label {
@@ -196,11 +187,10 @@ func TestGroupsAtRandom(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	for dirty, want := range map[string]string{
-		"Oven":                    "Oven",
-		" Öfen\x00\n ":            "Öfen",
-		"\xff\xfe":                "",
-		"a\tb":                    "a b",
-		strings.Repeat("x", 5000): strings.Repeat("x", 1021) + "…",
+		"Oven":         "Oven",
+		" Öfen\x00\n ": "Öfen",
+		"\xff\xfe":     "",
+		"a\tb":         "a b",
 	} {
 		if got := clean(dirty); got != want {
 			t.Errorf("%q is %q, want %q", dirty, got, want)
@@ -213,15 +203,26 @@ func TestSummarize(t *testing.T) {
 	endpoint := func(url, policy, mode string) uatcp.Endpoint {
 		return uatcp.Endpoint{URL: url, Policy: policy, Mode: mode}
 	}
-	got := summarize([]uatcp.Endpoint{
+	var policies []string
+	for _, each := range []uatcp.Endpoint{
 		endpoint("opc.tcp://a", prefix+"None", "None"),
 		endpoint("opc.tcp://a", prefix+"Basic256Sha256", "SignAndEncrypt"),
 		endpoint("opc.tcp://b", prefix+"None", "None"),
 		endpoint("https://a", prefix+"Aes128_Sha256_RsaOaep", "Sign"),
 		endpoint("opc.tcp://a", prefix+"x,y=z\n", "Sign"),
 		endpoint("opc.tcp://a", "", "Sign"),
-	})
-	if got != "Basic256Sha256/SignAndEncrypt,None/None" {
+		endpoint("opc.tcp://a", strings.Repeat("x", 65), "Sign"),
+	} {
+		policies = appendPolicy(policies, each)
+	}
+	if got := summarize(policies); got != "Basic256Sha256/SignAndEncrypt,None/None" {
 		t.Errorf("got %s", got)
+	}
+	policies = nil
+	for i := range 50 {
+		policies = append(policies, strings.Repeat("x", 40)+fmt.Sprint(i)+"/Sign")
+	}
+	if got := summarize(policies); len(got) > maxPoliciesBytes {
+		t.Errorf("%d bytes", len(got))
 	}
 }

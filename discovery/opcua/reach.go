@@ -74,7 +74,7 @@ func isLocal(host string) bool {
 // reachable returns the addresses of a URL to which the handler may connect because a
 // server refers to it: those of that server itself, and those that the author allows.
 // Connections use the addresses, not the name, which might resolve to others later.
-func reachable(from origin, target details.URL, resolved []netip.Addr, allowed details.Hosts) []netip.AddrPort {
+func reachable(from origin, target details.URL, resolved []netip.Addr, allowed details.Hosts) []string {
 	var addresses []netip.Addr
 	if strings.EqualFold(target.Host, from.url.Host) {
 		addresses = append(addresses, from.address)
@@ -90,10 +90,10 @@ func reachable(from origin, target details.URL, resolved []netip.Addr, allowed d
 }
 
 // withPort returns addresses with a port, without duplicates.
-func withPort(addresses []netip.Addr, port uint16) []netip.AddrPort {
-	var all []netip.AddrPort
+func withPort(addresses []netip.Addr, port uint16) []string {
+	var all []string
 	for _, addr := range addresses {
-		if each := netip.AddrPortFrom(addr, port); addr.IsValid() && !slices.Contains(all, each) {
+		if each := netip.AddrPortFrom(addr, port).String(); addr.IsValid() && !slices.Contains(all, each) {
 			all = append(all, each)
 		}
 	}

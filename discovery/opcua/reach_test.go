@@ -8,9 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
-	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/opcua/details"
 )
 
@@ -172,7 +170,7 @@ func TestReachable(t *testing.T) {
 			for each := range strings.FieldsSeq(tc.resolved) {
 				resolved = append(resolved, netip.MustParseAddr(each))
 			}
-			got := strings.Join(textOf(reachable(asked(t, "opc.tcp://lds:4840", "10.0.0.5"), target, resolved, d.Hosts)), " ")
+			got := strings.Join(reachable(asked(t, "opc.tcp://lds:4840", "10.0.0.5"), target, resolved, d.Hosts), " ")
 			if got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
@@ -196,36 +194,35 @@ func (r fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Ad
 
 func TestNames(t *testing.T) {
 	resolver := fakeResolver{"plc": "10.0.0.1"}
-	now := time.Unix(0, 0)
-	n := newNames(resolver, pool.New(1).Share())
-	n.now = func() time.Time { return now }
+	s := newSearch(New(Options{Resolver: resolver}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+	known := map[string]*name{}
 	expect := func(reason, host, want string) {
 		t.Helper()
-		addresses, isMissing, _ := n.lookup(t.Context(), host)
-		if got := fmt.Sprint(addresses, isMissing); got != want {
+		n := known[strings.ToLower(host)]
+		if n == nil {
+			n = &name{}
+			known[strings.ToLower(host)] = n
+		}
+		isCertain := s.resolve(t.Context(), n, host)
+		if got := fmt.Sprint(n.addresses, n.isMissing, isCertain); got != want {
 			t.Errorf("%s: got %s, want %s", reason, got, want)
 		}
 	}
-	expect("an address needs no lookup", "::ffff:10.1.1.1", "[10.1.1.1] false")
-	expect("localhost needs no lookup", "LOCALHOST.", "[127.0.0.1] false")
-	expect("a name", "PLC.", "[10.0.0.1] false")
-	expect("an unknown name", "oven", "[] true")
+	expect("an address needs no lookup", "::ffff:10.1.1.1", "[10.1.1.1] false true")
+	expect("localhost needs no lookup", "LOCALHOST.", "[127.0.0.1] false true")
+	expect("a name", "PLC", "[10.0.0.1] false true")
+	expect("an unknown name", "oven", "[] true true")
 	resolver["plc"], resolver["oven"] = "10.0.0.2", "10.0.0.3"
-	expect("the former answer is young", "plc", "[10.0.0.1] false")
-	now = now.Add(nameTTL)
-	expect("the former answer is old", "plc", "[10.0.0.2] false")
-	expect("the name exists now", "oven", "[10.0.0.3] false")
+	expect("another address", "plc", "[10.0.0.2] false true")
+	expect("the name exists now", "oven", "[10.0.0.3] false true")
 	resolver["plc"], resolver["new"] = "fails", "fails"
-	now = now.Add(nameTTL)
-	expect("a failed lookup changes nothing", "plc", "[10.0.0.2] false")
-	expect("a failed lookup does not say that the name is missing", "new", "[] false")
+	expect("a failed lookup changes nothing", "plc", "[10.0.0.2] false false")
+	expect("a failed lookup does not say that the name is missing", "new", "[] false false")
 	delete(resolver, "plc")
 	for range minMissing - 1 {
-		now = now.Add(nameTTL)
-		expect("one negative answer may be a mistake", "plc", "[10.0.0.2] false")
+		expect("one negative answer may be a mistake", "plc", "[10.0.0.2] false false")
 	}
-	now = now.Add(nameTTL)
-	expect("three are not", "plc", "[] true")
+	expect("three are not", "plc", "[] true true")
 }
 
 func TestReasons(t *testing.T) {
@@ -262,7 +259,7 @@ func FuzzURLs(f *testing.F) {
 			resolved = append(resolved, addr)
 		}
 		for _, each := range reachable(from, chosen, resolved, details.Hosts{}) {
-			if each.Addr() != from.address {
+			if netip.MustParseAddrPort(each).Addr() != from.address {
 				t.Errorf("%q leads to %s", url, each)
 			}
 		}

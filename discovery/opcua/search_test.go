@@ -1,16 +1,24 @@
 package opcua
 
 import (
+	"context"
 	"net/netip"
+	"slices"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"akri.sh/akri/discovery/mdns/browse"
+	"akri.sh/akri/discovery/monitor"
 )
 
 // announcedAt returns the targets of servers that announce themselves at addresses of a
 // network.
-func announcedAt(network byte, count int) []polledTarget {
-	var services []Service
+func announcedAt(network byte, count int) []*target {
+	var services []browse.Service
 	for i := range count {
-		services = append(services, Service{Port: 4840, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, network, byte(i >> 8), byte(i)})}})
+		address := netip.AddrFrom4([4]byte{10, network, byte(i >> 8), byte(i)})
+		services = append(services, browse.Service{Port: 4840, Addresses: []netip.Addr{address}})
 	}
 	return announced(services, 0, func(netip.Addr) bool { return true })
 }
@@ -18,30 +26,59 @@ func announcedAt(network byte, count int) []polledTarget {
 // TestAnnouncedWithoutRoom has servers that announce themselves while others have taken all
 // room, and are not announced again later.
 func TestAnnouncedWithoutRoom(t *testing.T) {
-	s := newSearch(t.Context(), New(Options{Browser: make(fakeBrowser)}), parse(t, "opcuaDiscoveryMethod: {mdns: {}}"))
+	registry := prometheus.NewRegistry()
+	s := newSearch(New(Options{Metrics: monitor.New(registry)}), parse(t, "opcuaDiscoveryMethod: {mdns: {}}"))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel() // nothing is polled
+	defer s.running.Wait()
 	old, added := announcedAt(1, maxFound), announcedAt(2, 3)
-	s.announce(old)
-	s.announce(added)
-	if found := s.targets(); len(found) != maxFound {
-		t.Fatalf("%d targets, want %d", len(found), maxFound)
+	s.announce(ended, old)
+	if n := failures(t, registry)[reasonTooMany]; n != 0 {
+		t.Errorf("%v were counted as too many", n)
 	}
-	silence := func(targets []polledTarget) {
-		for range s.details.Misses {
-			for _, each := range targets {
-				s.presence.failed(each.key(), 0)
-			}
+	s.announce(ended, added)
+	if n := failures(t, registry)[reasonTooMany]; len(s.targets) != maxFound || n != 1 {
+		t.Fatalf("%d targets, want %d; %v were counted as too many", len(s.targets), maxFound, n)
+	}
+	silence := func(targets []*target) {
+		for _, t := range targets {
+			t.failures = s.details.Misses
+			s.publish(ended, t)
 		}
-		s.forget()
 	}
-	<-s.wake
 	silence(old[:2])
-	if waiting := s.unknown(); len(s.targets()) != maxFound || len(s.wake) != 1 {
-		t.Fatalf("%d targets, and %d of them to be asked, after two have made room", len(s.targets()), len(waiting))
+	if len(s.targets) != maxFound || s.targets[added[0].key()] == nil || s.targets[added[2].key()] != nil {
+		t.Fatalf("%d targets after two have made room", len(s.targets))
 	}
-	s.announce(added[1:])
+	s.announce(ended, added[1:])
 	silence(old[2:])
 	silence(added[:1])
-	if found := s.targets(); len(found) != 2 || found[0].text != added[1].text || found[1].text != added[2].text || s.waitingBytes != 0 {
-		t.Errorf("the targets are %+v, want those that are announced", found)
+	var left []string
+	for _, t := range s.targets {
+		left = append(left, t.text)
+	}
+	slices.Sort(left)
+	if want := []string{added[1].text, added[2].text}; !slices.Equal(left, want) {
+		t.Errorf("the targets are %q, want those that are announced, %q", left, want)
+	}
+}
+
+// TestOrder checks that servers are ordered by their targets, and then by their URLs.
+func TestOrder(t *testing.T) {
+	s := newSearch(New(Options{}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+	for order, urls := range map[int][]string{1: {"c", "a"}, 0: {"z", "b"}} {
+		x := &target{method: standard, text: urls[0], order: order, servers: map[string]*server{}}
+		for _, url := range urls {
+			x.servers[url] = &server{published: application{url: url}}
+		}
+		s.targets[x.key()] = x
+		s.publish(t.Context(), x)
+	}
+	var got []string
+	for _, a := range s.current() {
+		got = append(got, a.url)
+	}
+	if want := []string{"b", "z", "a", "c"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want the first target's first, %q", got, want)
 	}
 }

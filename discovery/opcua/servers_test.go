@@ -3,37 +3,28 @@ package opcua
 import (
 	"context"
 	"fmt"
-	"io"
-	"log"
 	"net"
-	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/gopcua/opcua/id"
-	"github.com/gopcua/opcua/server"
 	"github.com/gopcua/opcua/ua"
+	"github.com/gopcua/opcua/uacp"
 	"github.com/gopcua/opcua/uasc"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/monitor"
 )
 
-func TestMain(m *testing.M) {
-	log.SetOutput(io.Discard) // the servers log there
-	// A server of gopcua that is closed while it accepts a connection leaves goroutines.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/gopcua/opcua/server.(*channelBroker).RegisterConn"),
-		goleak.IgnoreAnyFunction("github.com/gopcua/opcua/server.(*channelBroker).Close.func1"),
-	)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// plc is a server of another implementation. Its answers to FindServers can be replaced.
+// plc is a server of another implementation, but for what it knows.
 type plc struct {
 	url   string
 	port  int
@@ -54,46 +45,85 @@ func startServer(t testing.TB, name string, applications func() []*ua.Applicatio
 	return p
 }
 
+// start uses the channels of gopcua without its server, which needs a second of the
+// processor to load its nodes.
 func (p *plc) start(t testing.TB, name string, applications func() []*ua.ApplicationDescription) {
 	t.Helper()
-	s := server.New(
-		server.EndPoint("127.0.0.1", p.port), server.ServerName(name),
-		server.EnableSecurity("None", ua.MessageSecurityModeNone), server.EnableAuthMode(ua.UserTokenTypeAnonymous),
-	)
-	p.url = s.URLs()[0]
-	s.RegisterHandler(id.FindServersRequest_Encoding_DefaultBinary, func(_ *uasc.SecureChannel, r ua.Request, _ uint32) (ua.Response, error) {
-		p.finds.Add(1)
-		answer := &ua.FindServersResponse{ResponseHeader: goodHeader(r), Servers: []*ua.ApplicationDescription{s.Endpoints()[0].Server}}
-		if applications != nil {
-			answer.Servers = applications()
-		}
-		return answer, nil
-	})
-	s.RegisterHandler(id.GetEndpointsRequest_Encoding_DefaultBinary, func(_ *uasc.SecureChannel, r ua.Request, _ uint32) (ua.Response, error) {
-		p.asks.Add(1)
-		answer := &ua.GetEndpointsResponse{ResponseHeader: goodHeader(r)}
-		if strings.EqualFold(r.(*ua.GetEndpointsRequest).EndpointURL, p.url) { // as the server does
-			answer.Endpoints = s.Endpoints()
-		}
-		return answer, nil
-	})
-	network := func(_ *uasc.SecureChannel, r ua.Request, _ uint32) (ua.Response, error) {
-		answer := &ua.FindServersOnNetworkResponse{ResponseHeader: goodHeader(r)}
-		if records := p.records.Load(); records != nil {
-			answer.Servers = *records
-		}
-		return answer, nil
+	p.url = fmt.Sprintf("opc.tcp://127.0.0.1:%d", p.port)
+	if applications == nil {
+		itself := describe(ua.ApplicationTypeServer, name, p.url)
+		applications = func() []*ua.ApplicationDescription { return []*ua.ApplicationDescription{itself} }
 	}
-	s.RegisterHandler(id.FindServersOnNetworkRequest_Encoding_DefaultBinary, network)
-	// The server keeps the handlers that were registered before it starts.
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := s.Start(ctx); err != nil {
+	listener, err := uacp.Listen(ctx, p.url, nil)
+	if err != nil {
+		cancel()
 		t.Fatal(err)
 	}
+	var group sync.WaitGroup
+	group.Go(func() {
+		for ctx.Err() == nil {
+			if connection, err := listener.Accept(ctx); err == nil { // it is an error if a client does not greet
+				group.Go(func() { p.serve(ctx, connection, name, applications) })
+			}
+		}
+	})
 	p.stop = func() {
 		cancel()
-		_ = s.Close() // reports that connections are closed
+		listener.Close()
+		group.Wait()
 	}
+}
+
+// serve answers the requests of a connection until it ends or ctx is done.
+func (p *plc) serve(ctx context.Context, connection *uacp.Conn, name string, applications func() []*ua.ApplicationDescription) {
+	defer connection.Close()
+	defer context.AfterFunc(ctx, func() { connection.Close() })()
+	config := &uasc.Config{SecurityPolicyURI: ua.SecurityPolicyURINone, SecurityMode: ua.MessageSecurityModeNone, Lifetime: 3600_000}
+	channel, err := uasc.NewServerSecureChannel(p.url, connection, config, make(chan error, 1), 1, 1, 1)
+	if err != nil {
+		return
+	}
+	for {
+		message := channel.Receive(ctx)
+		if message.Err != nil {
+			return
+		}
+		var answer ua.Response
+		switch r := message.Request().(type) {
+		case nil: // it has opened the channel
+			continue
+		case *ua.FindServersRequest:
+			p.finds.Add(1)
+			answer = &ua.FindServersResponse{ResponseHeader: goodHeader(r), Servers: applications()}
+		case *ua.FindServersOnNetworkRequest:
+			network := &ua.FindServersOnNetworkResponse{ResponseHeader: goodHeader(r)}
+			if records := p.records.Load(); records != nil {
+				network.Servers = *records
+			}
+			answer = network
+		case *ua.GetEndpointsRequest:
+			p.asks.Add(1)
+			answer = &ua.GetEndpointsResponse{ResponseHeader: goodHeader(r), Endpoints: p.endpoints(name, r.EndpointURL)}
+		default:
+			return // it closes the channel
+		}
+		if channel.SendResponseWithContext(ctx, message.RequestID, answer) != nil {
+			return
+		}
+	}
+}
+
+// endpoints returns the endpoints for a URL. Like gopcua's server, it has some only for the
+// exact URL that it knows.
+func (p *plc) endpoints(name, url string) []*ua.EndpointDescription {
+	if !strings.EqualFold(url, p.url) {
+		return nil
+	}
+	return []*ua.EndpointDescription{{
+		EndpointURL: p.url, Server: describe(ua.ApplicationTypeServer, name, p.url), ServerCertificate: make([]byte, 1500),
+		SecurityMode: ua.MessageSecurityModeNone, SecurityPolicyURI: ua.SecurityPolicyURINone,
+	}}
 }
 
 func goodHeader(r ua.Request) *ua.ResponseHeader {
@@ -116,7 +146,7 @@ func freePort(t testing.TB) int {
 // describe returns the description of an application as a discovery server has it.
 func describe(kind ua.ApplicationType, name string, urls ...string) *ua.ApplicationDescription {
 	return &ua.ApplicationDescription{
-		ApplicationURI: "urn:" + name, ApplicationType: kind, DiscoveryURLs: urls,
+		ApplicationURI: "urn:" + name, ProductURI: "urn:product", ApplicationType: kind, DiscoveryURLs: urls,
 		ApplicationName: &ua.LocalizedText{EncodingMask: ua.LocalizedTextText, Text: name},
 	}
 }
@@ -196,22 +226,20 @@ func (w *watcher) none() {
 }
 
 // fakeBrowser announces the lists that it receives.
-type fakeBrowser chan []Service
+type fakeBrowser chan []browse.Service
 
-func (b fakeBrowser) Browse(ctx context.Context, service string, found func([]Service)) error {
-	if service != "_opcua-tcp._tcp" {
-		return fmt.Errorf("%s was browsed", service)
+func (b fakeBrowser) Browse(ctx context.Context, query browse.Query, changed func([]browse.Service) error) error {
+	if !slices.Equal(query.Types, []string{"_opcua-tcp._tcp"}) {
+		return fmt.Errorf("%q was browsed", query.Types)
 	}
 	for {
 		select {
 		case services := <-b:
-			found(services)
+			if err := changed(services); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-}
-
-func loopback(port int) Service {
-	return Service{Instance: "PLC", Host: "plc.local", Port: uint16(port), Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/gopcua/opcua/ua"
 
 	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/internal/pool"
 )
 
 // silentURLs returns URLs of a server that accepts connections and never answers.
@@ -67,16 +66,20 @@ func TestFirstListAsksAll(t *testing.T) {
 	}
 }
 
-// TestRequestsDoNotStarve checks that a request with many silent servers does not take the
-// time of another one.
+// TestRequestsDoNotStarve checks that a request with many silent servers takes neither all
+// calls of the handler nor the time of another one.
 func TestRequestsDoNotStarve(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, "Oven", nil)
 	h := New(Options{})
 	address, connections := serveCounted(t, "")
 	discoverWith(t, h, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1}", quoted(urlsAt(address, 256)))
-	await(t, "connections to silent servers", func() bool { return connections.Load() >= 16 })
+	await(t, "connections to silent servers", func() bool { return connections.Load() >= maxRequestCalls })
 	for range 3 {
+		if !h.calls.TryAcquire(maxCalls - maxRequestCalls) {
+			t.Fatalf("one request makes more than %d calls at a time", maxRequestCalls)
+		}
+		h.calls.Release(maxCalls - maxRequestCalls)
 		w := discoverWith(t, h, oneURL, p.url)
 		if got := w.firstList(); !slices.Equal(got, []string{p.url}) {
 			t.Errorf("the first list is %q, want %q", got, p.url)
@@ -138,84 +141,9 @@ func TestFirstListLooksUpAll(t *testing.T) {
 	}
 }
 
-// TestInterruptedLookups checks that a look-up that has no time neither changes what is
-// known nor counts as one that has failed.
-func TestInterruptedLookups(t *testing.T) {
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	now := time.Unix(0, 0)
-	n := newNames(fakeResolver{"plc": "10.0.0.1"}, pool.New(1).Share())
-	n.now = func() time.Time { return now }
-	if _, _, isFinished := n.lookup(over, "plc"); isFinished {
-		t.Error("a name that was not looked up is finished")
-	}
-	if got, _, isFinished := n.lookup(t.Context(), "plc"); !isFinished || len(got) != 1 {
-		t.Errorf("the name has the addresses %v", got)
-	}
-	now = now.Add(2 * nameTTL)
-	if got, isMissing, isFinished := n.lookup(over, "plc"); !isFinished || isMissing || len(got) != 1 {
-		t.Errorf("what was known of the name became %v, missing %v, finished %v", got, isMissing, isFinished)
-	}
-
-	failed := 0
-	d := &descriptions{failed: func(error) { failed++ }}
-	oven := description{endpoints: "None/None"}
-	asks := 0
-	ask := func(ctx context.Context) (description, error) { asks++; return oven, ctx.Err() }
-	if _, ok, isFinished := d.get(over, "u", ask); ok || isFinished {
-		t.Error("a server that was not asked is finished")
-	}
-	interrupted, interrupt := context.WithCancel(t.Context())
-	late := func(ctx context.Context) (description, error) { interrupt(); return ask(ctx) }
-	if _, ok, isFinished := d.get(interrupted, "u", late); ok || isFinished {
-		t.Error("a server that was asked, without the time to answer, is finished")
-	}
-	if got, ok, isFinished := d.get(t.Context(), "u", ask); !ok || !isFinished || got.endpoints != oven.endpoints {
-		t.Errorf("the description is %+v, known %v, finished %v", got, ok, isFinished)
-	}
-	old, _ := d.known.recall("u")
-	old.next = time.Time{}
-	d.known.remember("u", old)
-	if got, ok, isFinished := d.get(over, "u", ask); !ok || !isFinished || got.endpoints != oven.endpoints {
-		t.Errorf("the known description became %+v, known %v, finished %v", got, ok, isFinished)
-	}
-	if failed != 0 || asks != 2 {
-		t.Errorf("%d failures, want 0; %d requests, want 2", failed, asks)
-	}
-}
-
-// TestForgotten checks that names and descriptions are forgotten later than applications.
-func TestForgotten(t *testing.T) {
-	const misses = 3
-	n := newNames(fakeResolver{"plc": "10.0.0.1"}, pool.New(1).Share())
-	d := &descriptions{}
-	use := func() {
-		n.lookup(t.Context(), "plc")
-		d.get(t.Context(), "u", func(context.Context) (description, error) { return description{}, nil })
-	}
-	use()
-	for range 2 {
-		for range misses {
-			n.known.prune(misses)
-			d.known.prune(misses)
-		}
-		if len(n.known.entries) != 1 || len(d.known.entries) != 1 {
-			t.Fatalf("after %d polls without a use: %d names and %d descriptions, want 1", misses, len(n.known.entries), len(d.known.entries))
-		}
-		use()
-	}
-	for range misses + 1 {
-		n.known.prune(misses)
-		d.known.prune(misses)
-	}
-	if len(n.known.entries) != 0 || len(d.known.entries) != 0 {
-		t.Errorf("after %d polls without a use: %d names and %d descriptions", misses+1, len(n.known.entries), len(d.known.entries))
-	}
-}
-
-// TestPollWithoutTime checks a poll whose look-ups have no time: it ends, keeps what is
-// known, and adds nothing under a URL that may be wrong.
-func TestPollWithoutTime(t *testing.T) {
+// TestLateLookups checks that an answer whose look-ups are unfinished keeps what is known,
+// and adds nothing under a URL that may be wrong.
+func TestLateLookups(t *testing.T) {
 	t.Parallel()
 	var known atomic.Pointer[[]*ua.ApplicationDescription]
 	named := func(name string) *ua.ApplicationDescription {
@@ -223,25 +151,31 @@ func TestPollWithoutTime(t *testing.T) {
 	}
 	known.Store(&[]*ua.ApplicationDescription{named("a"), named("b")})
 	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription { return *known.Load() })
-	d := parse(t, fmt.Sprintf("{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, misses: 1}", lds.url))
-	s := newSearch(t.Context(), New(Options{Resolver: slowResolver(0)}), d)
-	poll := func(reason string, lookups time.Duration, want ...string) {
-		t.Helper()
-		s.poll(t.Context(), s.targets(), 0, lookups)
-		var got []string
-		for _, device := range devices(d, s.presence.current()) {
-			got = append(got, strings.TrimPrefix(device.ID, "opc.tcp://127.0.0.1:4855/"))
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: the devices are %q, want %q", reason, got, want)
-		}
-	}
-	poll("both are known", time.Minute, "a", "b")
+	resolver := gate{"c": make(chan struct{})}
+	w := discover(t, Options{Resolver: resolver},
+		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 1, misses: 1}", lds.url)
+	at := func(name string) string { return "opc.tcp://127.0.0.1:4855/" + name }
+	w.expect(at("a"), at("b"))
 	known.Store(&[]*ua.ApplicationDescription{named("b"), named("c")})
-	s.names.resolver = slowResolver(time.Hour)
-	for range 3 {
-		poll("c cannot be named", 50*time.Millisecond, "a", "b")
+	resolver["c"] <- struct{}{} // it is looked up
+	w.none()
+	resolver["c"] <- struct{}{}
+	w.expect(at("b"), at("c"))
+}
+
+// gate knows no name. A look-up of a name with a channel receives from it when it begins
+// and before it ends.
+type gate map[string]chan struct{}
+
+func (g gate) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
+	if wait := g[host]; wait != nil {
+		for range 2 {
+			select {
+			case <-wait:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
 	}
-	s.names.resolver = slowResolver(0)
-	poll("c is found, and a is gone", time.Minute, "b", "c")
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }

@@ -1,15 +1,18 @@
 package opcua
 
 import (
+	"cmp"
 	"context"
-	"math/rand/v2"
 	"net/netip"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"akri.sh/akri/discovery/opcua/details"
 	"akri.sh/akri/discovery/opcua/uatcp"
+	"akri.sh/akri/internal/backoff"
 )
 
 // method is how a target is asked.
@@ -21,211 +24,201 @@ const (
 	direct   method = "direct"   // the server itself, found by mDNS or a scan
 )
 
-// polledTarget is a server that is asked in each poll.
-type polledTarget struct {
+// target is a server that is polled.
+type target struct {
 	method method
 	text   string
 	url    details.URL
-	// addresses replace the URL's host, if there are any.
-	addresses []netip.AddrPort
-	order     int
+	order  int
+
+	// The goroutine in follow owns these.
+	servers  map[string]*server // that it reports, by URL
+	failures int                // in a row
+
+	// The search's mu guards these.
+	addresses []string // replace the URL's host, if there are any
+	// isAnnounced is set while mDNS announces it: it is then not forgotten.
+	isAnnounced bool
+	// published has the servers that are complete, ordered by URL.
+	published []application
 }
 
 // key identifies a target.
-func (t polledTarget) key() string { return string(t.method) + " " + t.text }
+func (t *target) key() string { return string(t.method) + " " + t.text }
 
-// targetAnswer is what a target reports.
-type targetAnswer struct {
-	found []application
-	// isPartial is set if it reports others too, which cannot be named yet.
-	isPartial bool
+// follow polls a target until ctx is done or the target is forgotten. first is called after
+// the first poll.
+func (s *search) follow(ctx context.Context, t *target, first func()) {
+	defer first()
+	patience := time.Now().Add(firstPatience)
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := s.poll(ctx, t)
+		for err != nil && time.Now().Before(patience) && backoff.Sleep(ctx, firstRetry) {
+			err = s.poll(ctx, t)
+		}
+		patience = time.Time{}
+		if ctx.Err() != nil {
+			return
+		}
+		s.handler.options.Metrics.Scanned(began)
+		s.note(t, err)
+		if !s.publish(ctx, t) {
+			return
+		}
+		first()
+		backoff.Sleep(ctx, s.pause(began))
+	}
 }
 
-// ask returns the applications that a target reports. The look-ups that its answer causes
-// may take some time; those that are unfinished then can go on in the next poll.
-func (s *search) ask(ctx context.Context, t polledTarget, lookups time.Duration) (targetAnswer, error) {
-	addresses := textOf(t.addresses)
-	if len(addresses) == 0 {
-		addresses = []string{t.url.Address()}
+// note counts and logs whether a target has answered. It is logged once until that changes.
+func (s *search) note(t *target, err error) {
+	log := s.handler.options.Log.With("method", t.method, "url", t.text)
+	switch {
+	case err != nil:
+		s.failed(err)
+		if t.failures++; t.failures == 1 {
+			log.Warn("An OPC UA server does not answer; asking it again with each poll", "err", err)
+		}
+	case t.failures > 0:
+		t.failures = 0
+		log.Info("An OPC UA server answers again")
 	}
-	if t.method == direct {
-		return s.askServer(ctx, t, addresses)
-	}
-	var found []reference
-	var isPartial bool
-	var bytes int // of found
-	from := origin{text: t.text, url: t.url}
-	err := s.call(ctx, addresses, t.text, func(channel *uatcp.Channel, answering netip.Addr) (err error) {
-		from.address = answering
-		if t.method == network {
-			found, err = s.findOnNetwork(channel, from)
-		} else {
-			found, err = s.find(channel, from)
-		}
-		// The answer itself is large, and others wait until it is freed.
-		count := s.reserve(len(found))
-		found, isPartial = slices.Clone(found[:count]), count < len(found)
-		for _, r := range found {
-			bytes += r.size() + len(r.text) + len(r.url.Host) + len(r.url.Path)
-		}
-		if failed := s.targetMemory.Add(bytes); failed != nil {
-			return failed
-		}
+}
+
+// poll asks a target, and completes what it reports. Nothing is published meanwhile: until
+// then, a server that is known stays as it was.
+func (s *search) poll(ctx context.Context, t *target) error {
+	from, err := s.ask(ctx, t)
+	s.judge(t, err == nil)
+	if err != nil || t.method == direct {
 		return err
+	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	for _, r := range t.servers { // in random order, so that a slow one is not always first
+		if r.missed > 0 {
+			continue
+		}
+		if err := s.calls.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		group.Go(func() {
+			defer s.calls.Release(1)
+			s.complete(ctx, from, r)
+		})
+	}
+	return nil
+}
+
+// judge ends the reading of an answer, and forgets the servers that were missing too often.
+func (s *search) judge(t *target, isAnswer bool) {
+	for key, r := range t.servers {
+		r.missed++
+		if r.isLatest && isAnswer {
+			r.missed = 0
+		}
+		r.isLatest = false
+		if r.missed >= s.details.Misses {
+			delete(t.servers, key)
+			s.servers.Release(1)
+		}
+	}
+}
+
+// ask calls a target.
+func (s *search) ask(ctx context.Context, t *target) (origin, error) {
+	if err := s.calls.Acquire(ctx, 1); err != nil {
+		return origin{}, err
+	}
+	defer s.calls.Release(1)
+	from := origin{text: t.text, url: t.url}
+	s.mu.Lock()
+	addresses := t.addresses
+	s.mu.Unlock()
+	if t.method == direct {
+		return from, s.askServer(ctx, t, addresses)
+	}
+	err := s.call(ctx, []string{t.url.Address()}, t.text, func(channel *uatcp.Channel, answering netip.Addr) error {
+		from.address = answering
+		if t.method == network { // the filters do not apply to the names of records, which are those of hosts
+			return channel.FindServersOnNetwork(func(each uatcp.Application) { s.report(t, from, describedBy(each), each.DiscoveryURLs) })
+		}
+		return channel.FindServers(func(each uatcp.Application) {
+			if a := describedBy(each); admits(s.details, a) { // others need no look-ups
+				s.report(t, from, a, each.DiscoveryURLs)
+			}
+		})
 	})
-	defer s.unreserve(len(found))
-	defer func() { _ = s.targetMemory.Add(-bytes) }() // less is never too much
-	if err != nil {
-		return targetAnswer{}, err
+	return from, err
+}
+
+// report records a server that an answer of a target has, if it has a URL with the scheme
+// opc.tcp and there is room. If the answer turns out to be none, a new one is forgotten.
+func (s *search) report(t *target, from origin, a application, urls []string) {
+	chosen, url, ok := choose(from, urls)
+	if !ok {
+		return
 	}
-	limited, cancel := context.WithTimeout(ctx, lookups)
-	defer cancel()
-	located := s.locateAll(limited, from, found)
-	return targetAnswer{located, isPartial || len(located) < len(found)}, nil
-}
-
-// reference is what an answer says about an application, without its look-ups.
-type reference struct {
-	application
-	text string // the URL
-	url  details.URL
-}
-
-// find asks for the applications that a server knows.
-func (s *search) find(channel *uatcp.Channel, from origin) ([]reference, error) {
-	reported, err := channel.FindServers()
-	var found []reference
-	for _, each := range reported {
-		var r reference
-		r.describe(each)
-		if s.mayPass(r.application) && r.choose(from, each.DiscoveryURLs) {
-			found = append(found, r)
+	r := t.servers[chosen]
+	if r == nil {
+		if !s.servers.TryAcquire(1) {
+			s.handler.options.Metrics.Failed(reasonTooMany)
+			return
 		}
+		r = &server{text: chosen, url: url, missed: s.details.Misses - 1}
+		t.servers[chosen] = r
 	}
-	return found, err
+	r.reported, r.isLatest = a, true
 }
 
-// findOnNetwork asks for the servers that a discovery server has found.
-func (s *search) findOnNetwork(channel *uatcp.Channel, from origin) ([]reference, error) {
-	records, err := channel.FindServersOnNetwork()
-	var found []reference
-	for _, each := range records {
-		r := reference{application: application{name: clean(each.Name)}}
-		if r.choose(from, []string{each.DiscoveryURL}) {
-			found = append(found, r)
-		}
-	}
-	return found, err
-}
-
-// choose sets the URL. It reports false if there is none with the scheme opc.tcp.
-func (r *reference) choose(from origin, urls []string) bool {
-	var ok bool
-	r.text, r.url, ok = choose(from, urls)
-	return ok
-}
-
-// askServer asks a server for its own description. Its URL is the address at which it
-// was found, with the path that it reports.
-func (s *search) askServer(ctx context.Context, t polledTarget, addresses []string) (targetAnswer, error) {
+// askServer asks a server that was found for its own description. Its URL is the address at
+// which it was found, with the path that it reports.
+func (s *search) askServer(ctx context.Context, t *target, addresses []string) error {
 	described, err := s.describe(ctx, addresses, t.text)
 	if err != nil {
-		return targetAnswer{}, err
+		return err
 	}
-	a := application{url: t.text, addresses: t.addresses, endpoints: described.endpoints}
-	a.describe(described.server)
-	for _, text := range described.server.DiscoveryURLs {
+	a := described.application
+	a.url, a.addresses = t.text, addresses
+	for _, text := range described.urls {
 		if reported, err := details.ParseURL(text); err == nil && reported.Port == t.url.Port && t.url.Path == "" {
 			reported.Host = t.url.Host
 			a.url = reported.String()
 			break
 		}
 	}
-	return targetAnswer{found: []application{a}}, nil
+	s.report(t, origin{url: t.url}, a, []string{t.text})
+	if r := t.servers[t.text]; r != nil {
+		r.published = a
+	}
+	return nil
 }
 
-// mayPass reports whether an application can pass the filters. Others are not looked up.
-func (s *search) mayPass(a application) bool { return admits(s.details, a) }
-
-// locateAll makes the look-ups for the applications of an answer, and returns those with
-// URLs. The order of look-ups is random, so that each has its turn if there is never time
-// for all.
-func (s *search) locateAll(ctx context.Context, from origin, found []reference) []application {
-	var hosts []string // each once
-	known := map[string]bool{}
-	for _, r := range found {
-		if !known[r.url.Host] {
-			known[r.url.Host] = true
-			hosts = append(hosts, r.url.Host)
-		}
+// publish makes the servers that a target reports known to the search. It reports false if
+// the target is forgotten: it was found, has not answered for long, and mDNS does not
+// announce it any longer.
+func (s *search) publish(ctx context.Context, t *target) bool {
+	var latest []application
+	for _, r := range t.servers {
+		latest = append(latest, r.published)
 	}
-	s.parallel(ctx, len(hosts), func(i int) { s.names.lookup(ctx, hosts[i]) })
-	located := make([]application, len(found))
-	s.parallel(ctx, len(found), func(i int) { located[i] = s.locate(ctx, from, found[i]) })
-	return slices.DeleteFunc(located, func(a application) bool { return a.url == "" })
-}
-
-// locate sets the URL, the addresses and the endpoints of an application that a server
-// refers to. The URL stays empty if the name of its host has not been looked up: the URL
-// is the id of a device, and depends on that.
-func (s *search) locate(ctx context.Context, from origin, r reference) application {
-	a, text, chosen := r.application, r.text, r.url
-	addresses, isMissing, isFinished := s.names.lookup(ctx, chosen.Host)
-	if !isFinished {
-		return a
-	}
-	if needsRelocation(from, chosen, isMissing) {
-		text, chosen = relocate(from, chosen)
-		addresses = []netip.Addr{from.address}
-	}
-	a.url, a.addresses = text, withPort(addresses, chosen.Port)
-	permitted := reachable(from, chosen, addresses, s.details.Hosts)
-	if len(permitted) == 0 {
-		return a
-	}
-	described, ok, isFinished := s.descriptions.get(ctx, text, func(ctx context.Context) (description, error) {
-		return s.describe(ctx, textOf(permitted), text)
+	slices.SortFunc(latest, func(a, b application) int {
+		return cmp.Or(strings.Compare(a.url, b.url), strings.Compare(a.uri, b.uri))
 	})
-	a.isUnfinished = !isFinished
-	if ok {
-		a.endpoints = described.endpoints
-		if !a.isKindKnown {
-			a.describe(described.server)
-		}
-	}
-	return a
-}
-
-// parallel calls do for 0 to count-1 in random order, and returns after all. All requests
-// share the bound. When ctx is done, do returns at once.
-func (s *search) parallel(ctx context.Context, count int, do func(i int)) {
-	var group sync.WaitGroup
-	for _, i := range rand.Perm(count) {
-		release, err := s.lookups.Acquire(ctx)
-		if err != nil {
-			do(i)
-			continue
-		}
-		group.Go(func() {
-			defer release()
-			do(i)
-		})
-	}
-	group.Wait()
-}
-
-// reserve returns how many applications of an answer of this size may be looked up. It
-// bounds their memory, over all targets of the request.
-func (s *search) reserve(count int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	count = min(count, maxRemembered-s.reserved)
-	s.reserved += count
-	return count
-}
-
-func (s *search) unreserve(count int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reserved -= count
+	if !reflect.DeepEqual(latest, t.published) {
+		t.published = latest
+		select {
+		case s.changed <- struct{}{}:
+		default: // it has a value
+		}
+	}
+	if t.method != direct || t.isAnnounced || t.failures < s.details.Misses {
+		return true
+	}
+	delete(s.targets, t.key())
+	s.admit(ctx, s.announced...)
+	return false
 }

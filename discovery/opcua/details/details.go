@@ -1,6 +1,7 @@
 package details
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,10 +84,8 @@ func parse(discoveryDetails string) (*Details, error) {
 	if err := details.Decode(discoveryDetails, d); err != nil {
 		return nil, err
 	}
-	for _, check := range []func() error{d.checkMethod, d.checkFilters, d.checkTiming, d.checkHosts} {
-		if err := check(); err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(d.checkMethod(), d.checkFilters(), d.checkTiming(), d.checkHosts()); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -143,7 +142,7 @@ func (u *URLs) check(path string) error {
 }
 
 func (d *Details) checkFilters() error {
-	if err := firstOf(
+	if err := cmp.Or(
 		d.ApplicationNames.Check("applicationNames"),
 		d.ApplicationURIs.Check("applicationUris"),
 		d.ProductURIs.Check("productUris"),
@@ -166,7 +165,7 @@ func (d *Details) checkFilters() error {
 }
 
 func (d *Details) checkTiming() error {
-	return firstOf(
+	return cmp.Or(
 		checkRange("intervalSeconds", d.IntervalSeconds, 1, maxIntervalSeconds),
 		checkRange("misses", d.Misses, 1, maxMisses),
 	)
@@ -176,16 +175,6 @@ func (d *Details) checkTiming() error {
 func checkRange(path string, value, lowest, highest int) error {
 	if value < lowest || value > highest {
 		return details.Faultf(path, "%d is out of range", value).Hintf("write a number from %d to %d", lowest, highest)
-	}
-	return nil
-}
-
-// firstOf returns the first error.
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

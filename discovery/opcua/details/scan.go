@@ -1,8 +1,8 @@
 package details
 
 import (
+	"cmp"
 	"fmt"
-	"iter"
 	"net/netip"
 	"slices"
 	"time"
@@ -66,7 +66,7 @@ func (s *Scan) check(path string) error {
 			return details.Faultf(fmt.Sprintf("%s.ports[%d]", path, i), "repeats %d", port)
 		}
 	}
-	if err := firstOf(
+	if err := cmp.Or(
 		checkRange(path+".connectionsPerSecond", s.ConnectionsPerSecond, 1, maxScanConnections),
 		checkRange(path+".intervalSeconds", s.IntervalSeconds, minScanIntervalSeconds, maxScanIntervalSeconds),
 	); err != nil {
@@ -111,21 +111,19 @@ func (s *Scan) size() int {
 
 // Targets returns the addresses to try, without the network and broadcast addresses of
 // IPv4.
-func (s *Scan) Targets() iter.Seq[netip.AddrPort] {
-	return func(yield func(netip.AddrPort) bool) {
-		for _, network := range s.Networks {
-			for addr := network.Addr(); network.Contains(addr); addr = addr.Next() {
-				if isReserved(network, addr) {
-					continue
-				}
-				for _, port := range s.Ports {
-					if !yield(netip.AddrPortFrom(addr, uint16(port))) {
-						return
-					}
-				}
+func (s *Scan) Targets() []netip.AddrPort {
+	var all []netip.AddrPort
+	for _, network := range s.Networks {
+		for addr := network.Addr(); network.Contains(addr); addr = addr.Next() {
+			if isReserved(network, addr) {
+				continue
+			}
+			for _, port := range s.Ports {
+				all = append(all, netip.AddrPortFrom(addr, uint16(port)))
 			}
 		}
 	}
+	return all
 }
 
 // isReserved reports whether an address is the first or the last of a network of IPv4

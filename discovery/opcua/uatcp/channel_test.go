@@ -23,8 +23,8 @@ type script struct {
 	answers [][]byte
 	// hold keeps the connection open after the last answer.
 	hold bool
-	// reserve is Limits.Reserve.
-	reserve func(context.Context) (func(), error)
+	// slow sends the last answer byte by byte.
+	slow time.Duration
 }
 
 // ack acknowledges the client's greeting, with sizes that a client must not trust.
@@ -70,9 +70,17 @@ var otherRequest = message("MSGF", u32(9, 7, 1, 3), responseID, okHeader)
 
 func (s script) serve(connection net.Conn) {
 	defer connection.Close()
-	for _, answer := range s.answers {
+	for i, answer := range s.answers {
 		if readMessage(connection) != nil {
 			return
+		}
+		if i == len(s.answers)-1 && s.slow > 0 {
+			for ticks := time.Tick(s.slow); len(answer) > 1; answer = answer[1:] {
+				if _, err := connection.Write(answer[:1]); err != nil {
+					return
+				}
+				<-ticks
+			}
 		}
 		if _, err := connection.Write(answer); err != nil {
 			return
@@ -117,13 +125,17 @@ func (s script) find(t *testing.T, limit time.Duration) ([]Application, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	channel, err := Open(t.Context(), connection, "opc.tcp://"+listener.Addr().String(), Limits{Timeout: limit, Reserve: s.reserve})
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	channel, err := Open(ctx, connection, "opc.tcp://"+listener.Addr().String())
 	if err != nil {
 		connection.Close()
 		return nil, err
 	}
 	defer channel.Close()
-	return channel.FindServers()
+	var found []Application
+	err = channel.FindServers(func(a Application) { found = append(found, a) })
+	return found, err
 }
 
 func TestAnswers(t *testing.T) {
@@ -138,6 +150,9 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
+	const slow = 20 * time.Millisecond
+	noServer := part('F', responseID, okHeader, u32(0))
+	large := append(part('C', responseID, okHeader, u32(1), u32(1_200_000)), bytes.Repeat(part('C', kilobytes(60)), 20)...)
 	faulty := append([]byte{1, 0, 0x8d, 1}, append(append(make([]byte, 12), 0, 0, 0x0b, 0x80), 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0)...)
 	for name, tc := range map[string]struct {
 		script script
@@ -149,8 +164,8 @@ func TestFaults(t *testing.T) {
 		"it is a web server":       {script{answers: [][]byte{[]byte("HTTP/1.1 400 Bad Request\r\n\r\n")}}, ErrMalformed},
 		"a short acknowledgement":  {script{answers: [][]byte{message("ACKF", u32(0))}}, ErrMalformed},
 		"an error":                 {script{answers: [][]byte{message("ERRF", u32(0x80830000), text("no"))}}, StatusCode(0x80830000)},
-		"a large greeting":         {script{answers: [][]byte{message("ACKF", kilobytes(9))}}, ErrTooLarge},
-		"a large channel":          {script{answers: [][]byte{ack, message("OPNF", kilobytes(9))}}, ErrTooLarge},
+		"a large greeting":         {script{answers: [][]byte{message("ACKF", kilobytes(1200))}}, ErrTooLarge},
+		"a large channel":          {script{answers: [][]byte{ack, message("OPNF", kilobytes(1200))}}, ErrTooLarge},
 		"a chunk of 4 GiB":         {script{answers: [][]byte{append([]byte("ACKF"), 0xff, 0xff, 0xff, 0xff)}}, ErrTooLarge},
 		"a chunk of 3 bytes":       {script{answers: [][]byte{append([]byte("ACKF"), 3, 0, 0, 0)}}, ErrMalformed},
 		"an unknown chunk":         {script{answers: [][]byte{message("ACKX", u32(0))}}, ErrMalformed},
@@ -160,9 +175,15 @@ func TestFaults(t *testing.T) {
 		"a fault":                  {script{answers: [][]byte{ack, opened, part('F', faulty)}}, BadServiceUnsupported},
 		"a fault without a status": {script{answers: [][]byte{ack, opened, part('F', []byte{1, 0, 0x8d, 1}, okHeader)}}, ErrMalformed},
 		"it aborts":                {script{answers: [][]byte{ack, opened, part('A', u32(0x80020000), text(""))}}, StatusCode(0x80020000)},
-		"too many chunks":          {script{answers: [][]byte{ack, opened, bytes.Repeat(part('C'), 300)}}, ErrTooLarge},
-		"1.2 MB":                   {script{answers: [][]byte{ack, opened, bytes.Repeat(part('C', kilobytes(60)), 20)}}, ErrTooLarge},
-		"two billion servers":      {script{answers: [][]byte{ack, opened, part('F', responseID, okHeader, u32(0x7fffffff))}}, ErrMalformed},
+		"too many chunks":          {script{answers: [][]byte{ack, opened, bytes.Repeat(part('C'), 50_000)}}, ErrTooLarge},
+		"1.2 MB":                   {script{answers: [][]byte{ack, opened, large}}, ErrTooLarge},
+		"two billion servers":      {script{answers: [][]byte{ack, opened, part('F', responseID, okHeader, u32(0x7fffffff))}}, ErrTooLarge},
+		"an answer without end":    {script{answers: [][]byte{ack, opened, noServer[:len(noServer)-2]}, hold: true}, os.ErrDeadlineExceeded},
+		"a byte at a time":         {script{answers: [][]byte{ack, opened, noServer}, slow: slow, hold: true}, os.ErrDeadlineExceeded},
+		"it ends in an answer":     {script{answers: [][]byte{ack, opened, noServer[:30]}}, io.EOF},
+		"it ends between chunks":   {script{answers: [][]byte{ack, opened, part('C', responseID, okHeader, u32(0))}}, io.ErrUnexpectedEOF},
+		"an answer too early":      {script{answers: [][]byte{ack, noServer}}, ErrMalformed},
+		"a greeting as an answer":  {script{answers: [][]byte{ack, opened, message("OPNF", kilobytes(9))}}, ErrMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limit := time.Minute
@@ -183,64 +204,38 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)
 	began := time.Now()
-	if _, err := Open(ctx, client, "opc.tcp://x", Limits{Timeout: time.Minute}); err == nil || time.Since(began) > 10*time.Second {
+	if _, err := Open(ctx, client, "opc.tcp://x"); err == nil || time.Since(began) > 10*time.Second {
 		t.Errorf("got %v after %v, want an error as soon as the context is canceled", err, time.Since(began))
 	}
 }
 
-// TestReserve checks that only an answer that begins to arrive is reserved, that the time
-// until then does not count, and that what was reserved is released.
-func TestReserve(t *testing.T) {
-	t.Parallel()
-	inTwo := append(part('C', responseID), part('F', okHeader, u32(0))...)
-	noServer := part('F', responseID, okHeader, u32(0))
-	for name, tc := range map[string]struct {
-		script   script
-		limit    time.Duration
-		wait     time.Duration // of Reserve
-		reserved int
-		want     error
-	}{
-		"an answer":               {script{answers: [][]byte{ack, opened, noServer}}, time.Minute, 0, 1, nil},
-		"an answer in two chunks": {script{answers: [][]byte{ack, opened, inTwo}}, time.Minute, 0, 1, nil},
-		"others are read first":   {script{answers: [][]byte{ack, opened, noServer}}, time.Second, 1500 * time.Millisecond, 1, nil},
-		"no answer to the call":   {script{answers: [][]byte{ack, opened}, hold: true}, 300 * time.Millisecond, 0, 0, os.ErrDeadlineExceeded},
-		"no answer at all":        {script{hold: true}, 300 * time.Millisecond, 0, 0, os.ErrDeadlineExceeded},
-		"an answer without end":   {script{answers: [][]byte{ack, opened, noServer[:20]}, hold: true}, time.Minute, 0, 1, os.ErrDeadlineExceeded},
-		"an answer too early":     {script{answers: [][]byte{ack, noServer}}, time.Minute, 0, 0, ErrMalformed},
-		"a greeting as an answer": {script{answers: [][]byte{ack, opened, message("OPNF", kilobytes(9))}}, time.Minute, 0, 1, ErrMalformed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			reserved, released := 0, 0
-			tc.script.reserve = func(context.Context) (func(), error) {
-				reserved++
-				timer := time.NewTimer(tc.wait)
-				defer timer.Stop()
-				<-timer.C
-				return func() { released++ }, nil
-			}
-			if _, err := tc.script.find(t, tc.limit); !errors.Is(err, tc.want) {
-				t.Errorf("got %v, want %v", err, tc.want)
-			}
-			if reserved != tc.reserved || released != reserved {
-				t.Errorf("reserved %d times, want %d; released %d times", reserved, tc.reserved, released)
-			}
-		})
+// TestSecondCall makes two calls over a channel. The first answer has more chunks than its
+// list needs.
+func TestSecondCall(t *testing.T) {
+	client, server := net.Pipe()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		second := message("MSGF", u32(9, 7, 2, 3), responseID, okHeader, u32(0))
+		script{answers: [][]byte{ack, opened, append(part('C', responseID, okHeader, u32(0)), part('F')...), second}, hold: true}.serve(server)
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	channel, err := Open(ctx, client, "opc.tcp://x")
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// TestReserveFails checks that a call ends if it waits for others and is canceled.
-func TestReserveFails(t *testing.T) {
-	s := script{answers: [][]byte{ack, opened, part('F', responseID, okHeader, u32(0))}}
-	s.reserve = func(context.Context) (func(), error) { return nil, context.Canceled }
-	if _, err := s.find(t, time.Minute); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+	for range 2 {
+		if err := channel.FindServers(func(a Application) { t.Errorf("found %+v", a) }); err != nil {
+			t.Error(err)
+		}
 	}
+	channel.Close()
+	<-answered
 }
 
 // FuzzConnection answers with any bytes. The client must return, not panic, and allocate
-// no more than a multiple of what it receives, next to a buffer for what is announced.
+// no more than a multiple of what it receives.
 func FuzzConnection(f *testing.F) {
 	f.Add(append(append(append([]byte{}, ack...), opened...), part('F', responseID, okHeader, u32(0))...))
 	f.Add(append(append([]byte{}, ack...), message("ERRF", u32(0x80830000), text("no"))...))
@@ -252,23 +247,19 @@ func FuzzConnection(f *testing.F) {
 			defer server.Close()
 			_, _ = server.Write(answer)
 		}()
-		reserved, before := 0, allocated()
-		channel, err := Open(t.Context(), client, "opc.tcp://x", Limits{
-			Timeout: 10 * time.Second,
-			Reserve: func(context.Context) (func(), error) { reserved++; return func() { reserved-- }, nil },
-		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		before := allocated()
+		channel, err := Open(ctx, client, "opc.tcp://x")
 		if err != nil {
 			client.Close()
 		} else {
-			if _, err := channel.FindServers(); err == nil {
-				_, _ = channel.GetEndpoints()
+			if channel.FindServers(func(Application) {}) == nil {
+				_ = channel.GetEndpoints("opc.tcp://x", func(Endpoint) {})
 			}
 			channel.Close()
 		}
-		if reserved != 0 {
-			t.Errorf("%d answers stay reserved", reserved)
-		}
-		if used, limit := allocated()-before, uint64(64<<10+3*maxMessageBytes+64*len(answer)); used > limit {
+		if used, limit := allocated()-before, uint64(64<<10+64*len(answer)); used > limit {
 			t.Errorf("%d bytes made it allocate %d bytes, more than %d", len(answer), used, limit)
 		}
 	})

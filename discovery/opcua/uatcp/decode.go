@@ -1,23 +1,18 @@
 package uatcp
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 )
 
 const (
-	// maxStringBytes bounds strings that are kept. The specification's bound on URLs is
-	// 4096 bytes.
-	maxStringBytes = 4096
-	// maxStrings bounds the list of strings in the header of an answer.
-	maxStrings = 1000
-	// maxElements bounds the elements of all lists of an answer, which may take much more
-	// memory than the answer.
-	maxElements = 50_000
-	// maxDepth bounds diagnostic information within diagnostic information.
-	maxDepth = 10
+	// maxStringBytes bounds strings that are kept; longer ones count as empty. The
+	// specification's bound on URLs is 4096 bytes, but no server has such ones.
+	maxStringBytes = 512
 
 	nullLength = math.MaxUint32
 )
@@ -30,53 +25,56 @@ var ErrTooLarge = errors.New("the answer is too large")
 
 // decoder reads values from a message. After an error, all values are zero.
 type decoder struct {
-	data     []byte
-	err      error
-	elements int // of all lists
+	from    io.Reader
+	err     error
+	scratch [8]byte
 }
 
-// fault returns the error, if any.
-func (d *decoder) fault(service string) error {
-	if d.err != nil {
-		return fmt.Errorf("%s: %w", service, d.err)
+// end reads the rest of a message and returns the error, if any.
+func (d *decoder) end() error {
+	if d.err == nil {
+		if _, err := io.Copy(io.Discard, d.from); !errors.Is(err, errShort) {
+			d.err = cmp.Or(err, io.ErrUnexpectedEOF) // without an error, the connection has ended
+		}
 	}
-	return nil
+	return d.err
 }
 
 func (d *decoder) fail(err error) {
 	if d.err == nil {
 		d.err = err
 	}
-	d.data = nil
 }
 
-// next returns the next bytes, which belong to the message.
-func (d *decoder) next(count uint32) []byte {
-	if d.err == nil && uint64(count) > uint64(len(d.data)) {
-		d.fail(fmt.Errorf("%w: it ends too early", ErrMalformed))
+// next returns the next bytes, 8 at most, until the next call.
+func (d *decoder) next(count int) []byte {
+	bytes := d.scratch[:count]
+	if d.err == nil {
+		_, d.err = io.ReadFull(d.from, bytes)
 	}
 	if d.err != nil {
-		return nil
+		clear(bytes)
 	}
-	bytes := d.data[:count]
-	d.data = d.data[count:]
 	return bytes
 }
 
-func (d *decoder) skip(count uint32) { d.next(count) }
-
-func (d *decoder) byte() byte {
-	if b := d.next(1); b != nil {
-		return b[0]
+func (d *decoder) skip(count uint32) {
+	if d.err == nil {
+		_, d.err = io.CopyN(io.Discard, d.from, int64(count))
 	}
-	return 0
 }
 
-func (d *decoder) uint32() uint32 {
-	if b := d.next(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
+func (d *decoder) byte() byte { return d.next(1)[0] }
+
+func (d *decoder) uint32() uint32 { return binary.LittleEndian.Uint32(d.next(4)) }
+
+// failure reads the status of a message that reports an error.
+func (d *decoder) failure() error {
+	status := StatusCode(d.uint32() | 0x80000000)
+	if d.err != nil {
+		return d.err
 	}
-	return 0
+	return status
 }
 
 // length reads the length of a string or list; a null value has the length 0.
@@ -95,44 +93,39 @@ func (d *decoder) length() uint32 {
 func (d *decoder) string() string {
 	n := d.length()
 	if n > maxStringBytes {
-		d.fail(fmt.Errorf("%w: a string of %d bytes, more than %d", ErrTooLarge, n, maxStringBytes))
+		d.skip(n)
+		return ""
 	}
-	return string(d.next(n))
+	bytes := make([]byte, n)
+	if d.err == nil {
+		_, d.err = io.ReadFull(d.from, bytes)
+	}
+	if d.err != nil {
+		return ""
+	}
+	return string(bytes)
+}
+
+// name returns the name of a number.
+func (d *decoder) name(names []string) string {
+	if n := d.uint32(); int64(n) < int64(len(names)) {
+		return names[n]
+	}
+	return "Unknown"
 }
 
 // skipString skips a string or byte string of any length.
 func (d *decoder) skipString() { d.skip(d.length()) }
 
-func (d *decoder) strings(maximum int) []string {
-	return list(d, maximum, 4, (*decoder).string)
-}
-
-// list reads a list. Memory is allocated only for as many elements as the rest of the
-// message can contain.
-func list[T any](d *decoder, maximum int, minBytes uint32, read func(*decoder) T) []T {
+// list reads the elements of a list.
+func (d *decoder) list(maximum uint32, read func()) {
 	n := d.length()
-	switch {
-	case uint64(n)*uint64(minBytes) > uint64(len(d.data)):
-		d.fail(fmt.Errorf("%w: a list of %d elements in %d bytes", ErrMalformed, n, len(d.data)))
-	case int(n) > maximum:
+	if n > maximum {
 		d.fail(fmt.Errorf("%w: a list of %d elements, more than %d", ErrTooLarge, n, maximum))
 	}
-	if d.err != nil || n == 0 {
-		return nil
+	for ; n > 0 && d.err == nil; n-- {
+		read()
 	}
-	if d.elements += int(n); d.elements > maxElements {
-		d.fail(fmt.Errorf("%w: more than %d elements of lists", ErrTooLarge, maxElements))
-		return nil
-	}
-	elements := make([]T, 0, n)
-	for range n {
-		element := read(d)
-		if d.err != nil {
-			return nil
-		}
-		elements = append(elements, element)
-	}
-	return elements
 }
 
 // localizedText returns the text without its locale.
@@ -188,8 +181,8 @@ func (d *decoder) nodeID() uint32 {
 func (d *decoder) responseHeader() StatusCode {
 	d.skip(12) // the time, and the handle of the request
 	status := StatusCode(d.uint32())
-	d.skipDiagnostics(0)
-	list(d, maxStrings, 4, func(d *decoder) struct{} { d.skipString(); return struct{}{} })
+	d.skipDiagnostics()
+	d.list(math.MaxInt32, d.skipString)
 	d.nodeID() // an additional header
 	if d.byte() != 0 {
 		d.skipString()
@@ -197,26 +190,21 @@ func (d *decoder) responseHeader() StatusCode {
 	return status
 }
 
-// skipDiagnostics skips a DiagnosticInfo.
-func (d *decoder) skipDiagnostics(depth int) {
-	if depth > maxDepth {
-		d.fail(fmt.Errorf("%w: diagnostic information is nested more than %d times", ErrTooLarge, maxDepth))
-		return
-	}
+// skipDiagnostics skips a DiagnosticInfo, which may end with another one.
+func (d *decoder) skipDiagnostics() {
 	const additionalInfo, innerStatus, inner = 0x10, 0x20, 0x40
-	mask := d.byte()
-	for bit := byte(1); bit < additionalInfo; bit <<= 1 { // indexes of strings
-		if mask&bit != 0 {
+	for mask := byte(inner); mask&inner != 0; {
+		mask = d.byte()
+		for bit := byte(1); bit < additionalInfo; bit <<= 1 { // indexes of strings
+			if mask&bit != 0 {
+				d.skip(4)
+			}
+		}
+		if mask&additionalInfo != 0 {
+			d.skipString()
+		}
+		if mask&innerStatus != 0 {
 			d.skip(4)
 		}
-	}
-	if mask&additionalInfo != 0 {
-		d.skipString()
-	}
-	if mask&innerStatus != 0 {
-		d.skip(4)
-	}
-	if mask&inner != 0 {
-		d.skipDiagnostics(depth + 1)
 	}
 }

@@ -1,6 +1,8 @@
 package uatcp
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"slices"
@@ -22,9 +24,12 @@ func encode(t testing.TB, value any) []byte {
 
 func header() *ua.ResponseHeader {
 	return &ua.ResponseHeader{
-		ServiceDiagnostics: &ua.DiagnosticInfo{EncodingMask: 0x11, SymbolicID: 7, AdditionalInfo: "more"},
-		StringTable:        []string{"a", ""},
-		AdditionalHeader:   ua.NewExtensionObject(nil),
+		ServiceDiagnostics: &ua.DiagnosticInfo{
+			EncodingMask: 0x51, SymbolicID: 7, AdditionalInfo: "more",
+			InnerDiagnosticInfo: &ua.DiagnosticInfo{EncodingMask: 0x21, SymbolicID: 8, InnerStatusCode: ua.StatusBad},
+		},
+		StringTable:      []string{"a", ""},
+		AdditionalHeader: ua.NewExtensionObject(nil),
 	}
 }
 
@@ -56,32 +61,62 @@ func answers(t testing.TB) map[uint32][]byte {
 	}
 }
 
+// decoding returns a decoder of an answer, and a function that returns what it has not read.
+func decoding(data []byte) (d *decoder, rest func() int) {
+	from := &chunk{bufio.NewReader(bytes.NewReader(data)), len(data)}
+	return &decoder{from: from}, func() int { return from.left }
+}
+
+// decodeList decodes an answer with a list.
+func decodeList[T any](data []byte, skip, maximum uint32, read func(*decoder) T) (found []T, rest int, err error) {
+	d, left := decoding(data)
+	if status := d.responseHeader(); status != 0 && d.err == nil {
+		return nil, left(), status
+	}
+	d.skip(skip)
+	elements(d, maximum, read, func(element T) { found = append(found, element) })
+	return found, left(), d.err
+}
+
 func TestDecode(t *testing.T) {
 	all := answers(t)
 
-	d := &decoder{data: all[findServersResponseID]}
-	if status := d.responseHeader(); status != 0 {
-		t.Errorf("status %v", status)
-	}
-	servers := list(d, maxApplications, minApplicationBytes, decodeApplication)
-	if d.err != nil || len(d.data) != 0 || len(servers) != 2 {
-		t.Fatalf("%d servers, %d bytes left: %v", len(servers), len(d.data), d.err)
+	servers, rest, err := decodeList(all[findServersResponseID], 0, maxApplications, (*decoder).application)
+	if err != nil || rest != 0 || len(servers) != 2 {
+		t.Fatalf("%d servers, %d bytes left: %v", len(servers), rest, err)
 	}
 	first := servers[0]
-	if first.URI != "urn:oven" || first.ProductURI != "urn:product" || first.Name != "Oven" || first.Type != TypeClientAndServer ||
+	if first.URI != "urn:oven" || first.ProductURI != "urn:product" || first.Name != "Oven" || first.Type != "ClientAndServer" ||
 		strings.Join(first.DiscoveryURLs, " ") != "https://oven opc.tcp://oven:4840" {
 		t.Errorf("the first server is %+v", first)
 	}
 
-	d = &decoder{data: all[getEndpointsResponseID]}
-	d.responseHeader()
-	endpoints := list(d, maxEndpoints, minEndpointBytes, decodeEndpoint)
-	if d.err != nil || len(d.data) != 0 || len(endpoints) != 1 {
-		t.Fatalf("%d endpoints, %d bytes left: %v", len(endpoints), len(d.data), d.err)
+	endpoints, rest, err := decodeList(all[getEndpointsResponseID], 0, maxEndpoints, (*decoder).endpoint)
+	if err != nil || rest != 0 || len(endpoints) != 1 {
+		t.Fatalf("%d endpoints, %d bytes left: %v", len(endpoints), rest, err)
 	}
-	if e := endpoints[0]; e.Mode != "SignAndEncrypt" || e.Policy != ua.SecurityPolicyURIBasic256Sha256 ||
-		e.Server.Name != "Oven" || e.Transport != "urn:transport" {
+	if e := endpoints[0]; e.URL != "opc.tcp://oven:4840" || e.Mode != "SignAndEncrypt" ||
+		e.Policy != ua.SecurityPolicyURIBasic256Sha256 || e.Server.Name != "Oven" {
 		t.Errorf("the endpoint is %+v", e)
+	}
+
+	records, rest, err := decodeList(all[findOnNetworkResponseID], 8, maxApplications, (*decoder).record)
+	if err != nil || rest != 0 || len(records) != 1 || records[0].Name != "Oven" || records[0].Type != "" ||
+		!slices.Equal(records[0].DiscoveryURLs, []string{"opc.tcp://oven:4840"}) {
+		t.Errorf("the records are %+v, %d bytes left: %v", records, rest, err)
+	}
+}
+
+// TestLongStrings checks that what follows a string that is too long to be kept is read.
+func TestLongStrings(t *testing.T) {
+	for length, want := range map[int]int{maxStringBytes: maxStringBytes, maxStringBytes + 1: 0, 100_000: 0} {
+		oven := oven()
+		oven.ApplicationURI = strings.Repeat("x", length)
+		body := encode(t, &ua.FindServersResponse{ResponseHeader: header(), Servers: []*ua.ApplicationDescription{oven}})
+		servers, _, err := decodeList(body, 0, maxApplications, (*decoder).application)
+		if err != nil || len(servers) != 1 || len(servers[0].URI) != want || servers[0].Name != "Oven" {
+			t.Errorf("%d bytes: %+v, %v", length, servers, err)
+		}
 	}
 }
 
@@ -100,9 +135,9 @@ func TestNodeIDs(t *testing.T) {
 		"with a URI":        {ua.NewExpandedNodeID(ua.NewTwoByteNodeID(7), "urn:x", 3), 7},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := &decoder{data: encode(t, tc.id)}
-			if got := d.nodeID(); got != tc.want || d.err != nil || len(d.data) != 0 {
-				t.Errorf("got %d, %v, with %d bytes left, want %d", got, d.err, len(d.data), tc.want)
+			d, rest := decoding(encode(t, tc.id))
+			if got := d.nodeID(); got != tc.want || d.err != nil || rest() != 0 {
+				t.Errorf("got %d, %v, with %d bytes left, want %d", got, d.err, rest(), tc.want)
 			}
 		})
 	}
@@ -115,13 +150,13 @@ func TestAnnouncedSizes(t *testing.T) {
 		body string
 		want error
 	}{
-		"two billion servers":   {okHeader + "ffffff7f", ErrMalformed},
+		"two billion servers":   {okHeader + "ffffff7f", ErrTooLarge},
 		"a negative length":     {okHeader + "feffffff", ErrMalformed},
 		"a long table":          {"0000000000000000" + "01000000" + "00000000" + "00" + "ffffff7f", ErrMalformed},
-		"nested diagnostics":    {"0000000000000000" + "01000000" + "00000000" + strings.Repeat("40", 100), ErrTooLarge},
+		"nested diagnostics":    {"0000000000000000" + "01000000" + "00000000" + strings.Repeat("40", 100), ErrMalformed},
 		"an unknown node ID":    {"0000000000000000" + "01000000" + "00000000" + "00" + "ffffffff" + "3f", ErrMalformed},
-		"many servers":          {okHeader + "89130000" + strings.Repeat("00", 5001*minApplicationBytes), ErrTooLarge},
-		"a long name":           {okHeader + "01000000" + "01200000" + strings.Repeat("61", 0x2001) + strings.Repeat("00", 30), ErrTooLarge},
+		"many servers":          {okHeader + "89130000" + strings.Repeat("00", 5001*25), ErrTooLarge},
+		"a name of 2 GiB":       {okHeader + "01000000" + "ffffff7f" + "61", ErrMalformed},
 		"it ends in the header": {"00000000", ErrMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,17 +165,30 @@ func TestAnnouncedSizes(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := allocated()
-			d := &decoder{data: data}
-			d.responseHeader()
-			list(d, maxApplications, minApplicationBytes, decodeApplication)
+			_, err = decodeAll(findServersResponseID, data)
 			used := allocated() - before
-			if !errors.Is(d.err, tc.want) {
-				t.Errorf("got %v, want %v", d.err, tc.want)
+			if !errors.Is(err, tc.want) {
+				t.Errorf("got %v, want %v", err, tc.want)
 			}
 			if used > 1<<20 {
 				t.Errorf("allocated %d bytes", used)
 			}
 		})
+	}
+}
+
+// decodeAll decodes an answer, and returns the number of its elements.
+func decodeAll(id uint16, body []byte) (count int, err error) {
+	switch uint32(id) {
+	case findOnNetworkResponseID:
+		found, _, err := decodeList(body, 8, maxApplications, (*decoder).record)
+		return len(found), err
+	case getEndpointsResponseID:
+		found, _, err := decodeList(body, 0, maxEndpoints, (*decoder).endpoint)
+		return len(found), err
+	default:
+		found, _, err := decodeList(body, 0, maxApplications, (*decoder).application)
+		return len(found), err
 	}
 }
 
@@ -155,23 +203,12 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint16(findServersResponseID), slices.Concat(make([]byte, 17), u32(nullLength), make([]byte, 3), u32(maxApplications)))
 	f.Fuzz(func(t *testing.T, id uint16, body []byte) {
 		before := allocated()
-		d := &decoder{data: body}
-		d.responseHeader()
-		count := 0
-		switch uint32(id) {
-		case findOnNetworkResponseID:
-			d.skip(8)
-			count = len(list(d, maxApplications, minRecordBytes, decodeRecord))
-		case getEndpointsResponseID:
-			count = len(list(d, maxEndpoints, minEndpointBytes, decodeEndpoint))
-		default:
-			count = len(list(d, maxApplications, minApplicationBytes, decodeApplication))
-		}
+		count, err := decodeAll(id, body)
 		if used, limit := allocated()-before, uint64(64<<10+64*len(body)); used > limit {
 			t.Errorf("%d bytes made it allocate %d bytes, more than %d", len(body), used, limit)
 		}
-		if d.err != nil && count > 0 || count > maxApplications || count*minRecordBytes > len(body) {
-			t.Errorf("%d elements of %d bytes: %v", count, len(body), d.err)
+		if count > maxApplications || count*16 > len(body) { // the shortest record has 16 bytes
+			t.Errorf("%d elements of %d bytes: %v", count, len(body), err)
 		}
 	})
 }

@@ -29,12 +29,12 @@ func (e *encoder) messageID(number uint16) {
 const epoch1601 = 116444736000000000
 
 // requestHeader appends the header of a request without a session.
-func (e *encoder) requestHeader(handle uint32, now time.Time, timeout time.Duration) {
+func (e *encoder) requestHeader(handle uint32, now time.Time) {
 	e.bytes(0, 0) // no authentication token
 	e.data = binary.LittleEndian.AppendUint64(e.data, uint64(now.UnixNano()/100+epoch1601))
 	e.uint32(handle)
-	e.uint32(0) // no diagnostics
-	e.null()    // no audit entry
-	e.uint32(uint32(max(timeout.Milliseconds(), 0)))
+	e.uint32(0)      // no diagnostics
+	e.null()         // no audit entry
+	e.uint32(0)      // no timeout: the connection is closed
 	e.bytes(0, 0, 0) // no additional header
 }

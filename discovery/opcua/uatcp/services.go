@@ -1,48 +1,26 @@
 package uatcp
 
-import "fmt"
-
-// ApplicationType is what an application is.
-type ApplicationType uint32
-
-// The types of applications.
-const (
-	TypeServer ApplicationType = iota
-	TypeClient
-	TypeClientAndServer
-	TypeDiscoveryServer
+import (
+	"fmt"
+	"math"
 )
 
-// String returns the name in the specification.
-func (t ApplicationType) String() string {
-	switch t {
-	case TypeServer:
-		return "Server"
-	case TypeClient:
-		return "Client"
-	case TypeClientAndServer:
-		return "ClientAndServer"
-	case TypeDiscoveryServer:
-		return "DiscoveryServer"
-	}
-	return fmt.Sprintf("ApplicationType(%d)", uint32(t))
-}
+// The names of values in the specification.
+var (
+	typeNames = []string{"Server", "Client", "ClientAndServer", "DiscoveryServer"}
+	modeNames = []string{"Invalid", "None", "Sign", "SignAndEncrypt"}
+)
 
 // Application describes an application, as a server reports it.
 type Application struct {
 	URI        string
 	ProductURI string
 	Name       string
-	Type       ApplicationType
+	// Type is Server, Client, ClientAndServer or DiscoveryServer, or empty if the
+	// application is one that a discovery server has found on its network.
+	Type string
 	// DiscoveryURLs are in the server's order.
 	DiscoveryURLs []string
-}
-
-// Record is a server that a discovery server has found on its network.
-type Record struct {
-	Name         string
-	DiscoveryURL string
-	Capabilities []string
 }
 
 // Endpoint is one way to connect to a server.
@@ -53,8 +31,6 @@ type Endpoint struct {
 	Mode string
 	// Policy is the URI of the security policy.
 	Policy string
-	// Transport is the URI of the transport profile.
-	Transport string
 }
 
 // The numeric node IDs of messages in the binary encoding.
@@ -71,107 +47,101 @@ const (
 	findOnNetworkResponseID = 12209
 )
 
-// Bounds on what an answer may contain. A longer list is an error.
+// Bounds on the lists of an answer of which something is kept. A longer one is an error.
 const (
 	maxApplications       = 5000
 	maxURLsPerApplication = 64
 	maxEndpoints          = 256
-	maxTokensPerEndpoint  = 64
-	maxCapabilities       = 64
 )
 
-// The sizes of structures whose strings and lists are all empty.
-const (
-	minApplicationBytes = 25
-	minRecordBytes      = 16
-	minEndpointBytes    = 4 + minApplicationBytes + 21
-	minTokenBytes       = 20
-)
-
-// FindServers returns the applications that a server knows: itself or, if it is a
-// discovery server, those that have registered with it.
-func (c *Channel) FindServers() ([]Application, error) {
-	answer, err := c.call(findServersRequestID, findServersResponseID, func(e *encoder) {
+// FindServers calls found with the applications that a server knows: itself or, if it is a
+// discovery server, those that have registered with it. If there is an error, it may come
+// after some of them. The same holds for the other services.
+func (c *Channel) FindServers(found func(Application)) error {
+	return c.list("FindServers", findServersRequestID, findServersResponseID, func(e *encoder) {
 		e.string(c.url)
 		e.null() // locales
 		e.null() // URIs: all servers
+	}, func(answer *decoder) {
+		elements(answer, maxApplications, (*decoder).application, found)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("FindServers: %w", err)
-	}
-	applications := list(answer, maxApplications, minApplicationBytes, decodeApplication)
-	return applications, answer.fault("FindServers")
 }
 
-// FindServersOnNetwork returns the servers that a discovery server has found on its
-// network. Most servers do not support it.
-func (c *Channel) FindServersOnNetwork() ([]Record, error) {
-	answer, err := c.call(findOnNetworkRequestID, findOnNetworkResponseID, func(e *encoder) {
+// FindServersOnNetwork calls found with the servers that a discovery server has found on
+// its network, of which it knows a name and a URL. Most servers do not support it.
+func (c *Channel) FindServersOnNetwork(found func(Application)) error {
+	return c.list("FindServersOnNetwork", findOnNetworkRequestID, findOnNetworkResponseID, func(e *encoder) {
 		e.uint32(0) // the first record
 		e.uint32(0) // no limit
 		e.null()    // any capability
+	}, func(answer *decoder) {
+		answer.skip(8) // when the counter was reset
+		elements(answer, maxApplications, (*decoder).record, found)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("FindServersOnNetwork: %w", err)
-	}
-	answer.skip(8) // when the counter was reset
-	records := list(answer, maxApplications, minRecordBytes, decodeRecord)
-	return records, answer.fault("FindServersOnNetwork")
 }
 
-// GetEndpoints returns the endpoints of the server, with its own description.
-func (c *Channel) GetEndpoints() ([]Endpoint, error) {
-	answer, err := c.call(getEndpointsRequestID, getEndpointsResponseID, func(e *encoder) {
-		e.string(c.url)
+// GetEndpoints calls found with the endpoints that the server has for a URL. Each comes
+// with the server's own description.
+func (c *Channel) GetEndpoints(url string, found func(Endpoint)) error {
+	return c.list("GetEndpoints", getEndpointsRequestID, getEndpointsResponseID, func(e *encoder) {
+		e.string(url)
 		e.null() // locales
 		e.null() // any transport profile
+	}, func(answer *decoder) {
+		elements(answer, maxEndpoints, (*decoder).endpoint, found)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("GetEndpoints: %w", err)
-	}
-	endpoints := list(answer, maxEndpoints, minEndpointBytes, decodeEndpoint)
-	return endpoints, answer.fault("GetEndpoints")
 }
 
-func decodeApplication(d *decoder) Application {
-	a := Application{URI: d.string(), ProductURI: d.string(), Name: d.localizedText(), Type: ApplicationType(d.uint32())}
+// list calls a service and reads its answer.
+func (c *Channel) list(service string, request uint16, response uint32, body func(*encoder), read func(*decoder)) error {
+	err := c.send("MSG", request, body)
+	if err == nil {
+		err = c.receive("MSG", response, read)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", service, err)
+	}
+	return nil
+}
+
+// elements calls found with the elements of a list that are complete.
+func elements[T any](d *decoder, maximum uint32, read func(*decoder) T, found func(T)) {
+	d.list(maximum, func() {
+		if element := read(d); d.err == nil {
+			found(element)
+		}
+	})
+}
+
+func (d *decoder) application() Application {
+	a := Application{URI: d.string(), ProductURI: d.string(), Name: d.localizedText(), Type: d.name(typeNames)}
 	d.skipString() // the gateway's URI
 	d.skipString() // the discovery profile's URI
-	a.DiscoveryURLs = d.strings(maxURLsPerApplication)
+	d.list(maxURLsPerApplication, func() { a.DiscoveryURLs = append(a.DiscoveryURLs, d.string()) })
 	return a
 }
 
-func decodeRecord(d *decoder) Record {
-	d.skip(4) // the number of the record
-	return Record{Name: d.string(), DiscoveryURL: d.string(), Capabilities: d.strings(maxCapabilities)}
+// record reads a record of a network.
+func (d *decoder) record() Application {
+	d.skip(4) // its number
+	a := Application{Name: d.string(), DiscoveryURLs: []string{d.string()}}
+	d.list(math.MaxInt32, d.skipString) // capabilities
+	return a
 }
 
-func decodeEndpoint(d *decoder) Endpoint {
-	e := Endpoint{URL: d.string(), Server: decodeApplication(d)}
+func (d *decoder) endpoint() Endpoint {
+	e := Endpoint{URL: d.string(), Server: d.application()}
 	d.skipString() // the certificate
-	e.Mode = modeName(d.uint32())
+	e.Mode = d.name(modeNames)
 	e.Policy = d.string()
-	list(d, maxTokensPerEndpoint, minTokenBytes, func(d *decoder) struct{} {
+	d.list(math.MaxInt32, func() {
 		d.skipString()
 		d.skip(4)
 		d.skipString()
 		d.skipString()
 		d.skipString()
-		return struct{}{}
 	})
-	e.Transport = d.string()
-	d.skip(1) // the security level
+	d.skipString() // the transport profile
+	d.skip(1)      // the security level
 	return e
-}
-
-func modeName(mode uint32) string {
-	switch mode {
-	case 1:
-		return "None"
-	case 2:
-		return "Sign"
-	case 3:
-		return "SignAndEncrypt"
-	}
-	return "Invalid"
 }

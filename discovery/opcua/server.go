@@ -1,0 +1,183 @@
+package opcua
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"akri.sh/akri/discovery/opcua/details"
+	"akri.sh/akri/discovery/opcua/uatcp"
+)
+
+const (
+	// maxAddresses bounds the addresses of a server.
+	maxAddresses = 16
+	// lookupTimeout bounds the look-up of a name.
+	lookupTimeout = 2 * time.Second
+	// minMissing is how often in a row a name that was known must be missing before it
+	// counts as missing: the id of a device may depend on it.
+	minMissing = 3
+	// completeInterval is the interval between look-ups of what a discovery server does not
+	// say about a server, which rarely changes.
+	completeInterval = 5 * time.Minute
+	// completeRetry is the same after a look-up that failed.
+	completeRetry = time.Minute
+)
+
+// server is a server that a target reports.
+type server struct {
+	reported application // as the target reports it
+	text     string      // the reported URL
+	url      details.URL
+
+	missed   int  // answers in a row without it
+	isLatest bool // the answer that is read at the moment has it
+
+	// What was looked up.
+	name        name
+	location    application // only the URL and the addresses
+	description application
+	next        time.Time
+
+	published application
+}
+
+// name is what is known about the name of a host.
+type name struct {
+	addresses []netip.Addr
+	// isMissing is set if the name does not exist, as opposed to a failed look-up.
+	isMissing bool
+	missing   int // in a row
+}
+
+// complete sets what is published of a server, with what the target does not say about it:
+// the addresses of its name, which decide about its URL, and its endpoints. What was known
+// stays valid if a look-up fails.
+func (s *search) complete(ctx context.Context, from origin, r *server) {
+	if !time.Now().Before(r.next) {
+		interval := completeInterval
+		if !s.lookUp(ctx, from, r) {
+			interval = completeRetry
+		}
+		r.next = time.Now().Add(interval - rand.N(interval/5))
+	}
+	a := r.reported
+	if a.kind == "" && r.description.kind != "" {
+		a = r.description
+	}
+	a.url, a.addresses, a.endpoints = r.location.url, r.location.addresses, r.description.endpoints
+	r.published = a
+}
+
+// lookUp looks up the name of a server, and asks the server for its description if the
+// handler may connect to it. It reports false if it should try again soon.
+func (s *search) lookUp(ctx context.Context, from origin, r *server) bool {
+	isCertain := s.resolve(ctx, &r.name, r.url.Host)
+	text, chosen, addresses := r.text, r.url, r.name.addresses
+	if needsRelocation(from, chosen, r.name.isMissing) {
+		text, chosen = relocate(from, chosen)
+		addresses = []netip.Addr{from.address}
+	}
+	permitted := reachable(from, chosen, addresses, s.details.Hosts)
+	if text != r.location.url || len(permitted) == 0 {
+		r.description = application{} // of another server, or not permitted any longer
+	}
+	r.location.url, r.location.addresses = text, withPort(addresses, chosen.Port)
+	if len(permitted) == 0 {
+		return isCertain
+	}
+	described, err := s.describe(ctx, permitted, text)
+	if err != nil {
+		s.failed(err)
+		return false
+	}
+	r.description = described.application
+	return isCertain
+}
+
+// resolve looks up the name of a host, and reports whether the result is certain.
+func (s *search) resolve(ctx context.Context, n *name, host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		n.addresses = []netip.Addr{addr.Unmap()}
+		return true
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if host == "localhost" {
+		n.addresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+		return true
+	}
+	if s.handler.calls.Acquire(ctx, 1) != nil {
+		return false
+	}
+	defer s.handler.calls.Release(1)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	found, err := s.handler.options.Resolver.LookupNetIP(ctx, "ip", host)
+	n.update(found, err)
+	return err == nil || n.isMissing
+}
+
+// update records the result of a look-up. A failed one changes nothing.
+func (n *name) update(found []netip.Addr, err error) {
+	var dns *net.DNSError
+	switch {
+	case err == nil:
+		*n = name{}
+		for _, addr := range found[:min(len(found), maxAddresses)] {
+			n.addresses = append(n.addresses, addr.Unmap().WithZone(""))
+		}
+	case errors.As(err, &dns) && dns.IsNotFound:
+		n.missing++
+		if len(n.addresses) == 0 || n.missing >= minMissing {
+			*n = name{isMissing: true}
+		}
+	}
+}
+
+// description is what a server reports about itself.
+type description struct {
+	application
+	urls []string
+}
+
+// describe asks a server for its description and endpoints.
+func (s *search) describe(ctx context.Context, addresses []string, url string) (description, error) {
+	var d description
+	var policies []string
+	set := func(a uatcp.Application) { d.application, d.urls = describedBy(a), a.DiscoveryURLs }
+	add := func(each uatcp.Endpoint) {
+		if d.kind == "" {
+			set(each.Server)
+		}
+		policies = appendPolicy(policies, each)
+	}
+	err := s.call(ctx, addresses, url, func(channel *uatcp.Channel, _ netip.Addr) error {
+		if err := channel.GetEndpoints(url, add); err != nil || d.kind != "" {
+			return err
+		}
+		// Some servers have endpoints only for the exact URL that they know.
+		servers := 0
+		if err := channel.FindServers(func(each uatcp.Application) { servers++; set(each) }); err != nil {
+			return err
+		}
+		if servers != 1 {
+			return fmt.Errorf("%w: no endpoint, and %d servers", uatcp.ErrMalformed, servers)
+		}
+		known := slices.IndexFunc(d.urls, func(each string) bool { _, err := details.ParseURL(each); return err == nil })
+		if known < 0 {
+			return nil
+		}
+		if err := channel.GetEndpoints(d.urls[known], add); err != nil && ctx.Err() == nil {
+			s.failed(err) // the description is enough
+		}
+		return nil
+	})
+	d.endpoints = summarize(policies)
+	return d, err
+}
