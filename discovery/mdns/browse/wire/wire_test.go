@@ -205,8 +205,8 @@ func TestHostilePackets(t *testing.T) {
 	for name, packet := range map[string][]byte{
 		"empty":                             nil,
 		"a short header":                    make([]byte, 11),
-		"65535 questions and none":          []byte{0, 0, 0x84, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0},
-		"4 * 65535 entries and none":        []byte{0, 0, 0x84, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		"65535 questions and none":          {0, 0, 0x84, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0},
+		"4 * 65535 entries and none":        {0, 0, 0x84, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
 		"a pointer to itself":               join(header(0, 1), []byte{0xc0, 12}),
 		"a pointer forward":                 join(header(0, 1), []byte{0xc0, 14, 0}),
 		"a pointer into the header":         join(header(0, 1), []byte{0xc0, 2}),
@@ -217,8 +217,8 @@ func TestHostilePackets(t *testing.T) {
 		"a name without an end":             join(header(0, 1), []byte{1, 'a'}),
 		"a name that is too long":           join(header(0, 1), long, []byte{0}),
 		"data beyond the end":               join(header(0, 1), []byte{0, 0, 1, 0, 1, 0, 0, 0, 9, 0, 200, 1}),
-		"an error":                          []byte{0, 0, 0x84, 3, 0, 0, 0, 0, 0, 0, 0, 0},
-		"another operation":                 []byte{0, 0, 0xac, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+		"an error":                          {0, 0, 0x84, 3, 0, 0, 0, 0, 0, 0, 0, 0},
+		"another operation":                 {0, 0, 0xac, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 		"a chain of pointers":               chain,
 	} {
 		t.Run(name, func(t *testing.T) {
