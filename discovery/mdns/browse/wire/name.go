@@ -32,13 +32,15 @@ func NewName(labels ...string) Name {
 // ParseName returns the name that a text stands for, in the form that Name has. The text
 // may end with a dot.
 func ParseName(text string) (Name, error) {
-	if _, err := dns.PackDomainName(dns.Fqdn(text), make([]byte, maxNameBytes), 0, nil, false); err != nil {
+	full := dns.Fqdn(text)
+	if _, err := dns.PackDomainName(full, make([]byte, maxNameBytes), 0, nil, false); err != nil {
 		return "", fmt.Errorf("%q is not a domain name: want labels of 1 to 63 bytes, and 255 bytes at most", text)
 	}
-	return nameOf(text), nil
+	return nameOf(full), nil
 }
 
-// nameOf returns the name for a text of package dns, which escapes more than Name does.
+// nameOf returns the name for a text of package dns, which ends with a dot, and escapes more
+// than Name does.
 func nameOf(text string) Name {
 	return NewName(Name(strings.TrimSuffix(text, ".")).Labels()...)
 }
