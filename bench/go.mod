@@ -12,7 +12,6 @@ require (
 )
 
 require (
-	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	github.com/google/go-containerregistry v0.22.1 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/vishvananda/netlink v1.3.1 // indirect
