@@ -265,7 +265,7 @@ func clean(value string) string {
 		}
 		return r
 	}, strings.TrimSpace(value))
-	return text.Truncate(value, maxPropertyBytes)
+	return strings.Clone(text.Truncate(value, maxPropertyBytes)) // without the rest of the answer
 }
 
 // reasonOf returns the reason of a failed call, for the metrics.

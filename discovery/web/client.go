@@ -20,8 +20,8 @@ import (
 	"akri.sh/akri/discovery/web/details"
 )
 
-// Bounds on responses. They are counted in units of memory, of which all requests of the
-// handler share some: a request to a device needs one, and that for an index more.
+// Bounds on responses, and on the requests at the same time: one to a device takes one of
+// sharedUnits places, and one for an index as many as its response may be larger.
 const (
 	unitBytes      = 128 << 10
 	deviceUnits    = 1

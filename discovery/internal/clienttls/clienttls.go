@@ -14,10 +14,10 @@ import (
 // the author of the Configuration.
 func Config(place, ca, cert, key string, properties map[string][]byte) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	for field, name := range map[string]string{"caProperty": ca, "certProperty": cert, "keyProperty": key} {
-		if name != "" && len(properties[name]) == 0 {
-			return nil, fmt.Errorf("%s.%s: there is no discoveryProperty %s, or it is empty: add it to discoveryProperties",
-				place, field, name)
+	for _, each := range []struct{ field, name string }{{"caProperty", ca}, {"certProperty", cert}, {"keyProperty", key}} {
+		if each.name != "" && len(properties[each.name]) == 0 {
+			return nil, fmt.Errorf("%s.%s: there is no discoveryProperty %s, or it is empty; add it to discoveryProperties",
+				place, each.field, each.name)
 		}
 	}
 	if ca != "" {

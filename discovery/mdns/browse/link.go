@@ -204,12 +204,13 @@ func (l *link) doubt(now time.Time, lost *entry) {
 	default:
 		return
 	}
+	name := lost.name.Key()
 	for _, e := range l.entries {
 		if e.kind != leading {
 			continue
 		}
 		for id, r := range e.records {
-			if id.target == lost.name.Key() {
+			if id.target == name {
 				r.verify(now)
 			}
 		}

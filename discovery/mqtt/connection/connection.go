@@ -254,6 +254,9 @@ func (c *Connection) read() (packets.ControlPacket, error) {
 	if err != nil || packet.Unpack(bytes.NewBuffer(body)) != nil {
 		return nil, errProtocol
 	}
+	if message, ok := packet.(*packets.PublishPacket); ok && len(message.Payload) > c.options.MaxPayload {
+		return nil, nil
+	}
 	return packet, nil
 }
 

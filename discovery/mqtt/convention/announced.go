@@ -102,6 +102,9 @@ func (a *announced) End() {
 
 // Apply implements [Convention]. A message may be an announcement and a state at once.
 func (a *announced) Apply(message Message, _ time.Time) Effect {
+	if len(message.Topic) > maxTopicBytes {
+		return Effect{Fault: FaultTooLarge}
+	}
 	effect := a.announce(message)
 	if text, ok := a.layout.state(message); ok {
 		state := a.applyState(message, text)

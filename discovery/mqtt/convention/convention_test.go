@@ -458,6 +458,22 @@ func TestBounds(t *testing.T) {
 			t.Errorf("a long topic has the effect %+v", effect)
 		}
 	})
+	t.Run("expansions", func(t *testing.T) {
+		c := parse(t, "convention: tasmota")
+		topic := strings.Repeat("%hostname%", maxTopicPartBytes/10)
+		payload := `{"mac": "A", "hn": "` + strings.Repeat("h", 99) + `", "t": "` + topic + `", "ft": "%topic%", "tp": ["c", "s", "t"]}`
+		if effect := c.Apply(Message{"tasmota/discovery/A/config", []byte(payload)}, epoch); effect.Fault != FaultTooLarge {
+			t.Errorf("a topic of many parts has the effect %+v", effect)
+		}
+	})
+	t.Run("templates", func(t *testing.T) {
+		c := parse(t, "convention: homeAssistant")
+		template := "{{ value_json.a" + strings.Repeat(" ", maxRecordBytes) + "}}"
+		payload := `{"unique_id": "u", "device": {"identifiers": "d"}, "avty": {"topic": "s", "value_template": "` + template + `"}}`
+		if effect := c.Apply(Message{"homeassistant/sensor/a/config", []byte(payload)}, epoch); effect.Fault != FaultTemplate {
+			t.Errorf("a long template has the effect %+v", effect)
+		}
+	})
 	t.Run("one of many", func(t *testing.T) {
 		c := parse(t, "convention: zigbee2mqtt")
 		c.Apply(Message{"zigbee2mqtt/bridge/state", []byte("online")}, epoch)

@@ -134,6 +134,9 @@ func templatePath(text string) (selected string, ok bool) {
 	if text == "" {
 		return "", true
 	}
+	if len(text) > maxRecordBytes { // the path keeps the template in memory
+		return "", false
+	}
 	found := template.FindStringSubmatch(strings.TrimSpace(text))
 	if found == nil {
 		return "", false

@@ -9,6 +9,10 @@ import (
 // last will.
 type tasmota struct{ prefix string }
 
+// maxTopicPartBytes bounds the texts that topics are made of, as one may contain another
+// many times.
+const maxTopicPartBytes = 512
+
 func (t tasmota) filters() []string { return []string{t.prefix + "/+/config"} }
 func (t tasmota) maxPayload() int   { return maxPayload }
 
@@ -34,11 +38,15 @@ func (t tasmota) parse(message Message) (devices []announcement, fault string, o
 	if !ok || !validID(mac) || topic == "" || order == "" || len(prefixes) < 3 {
 		return nil, FaultMalformed, true
 	}
-	base := func(prefix string) string {
-		return strings.Trim(strings.NewReplacer("%prefix%", prefix, "%topic%", topic, "%hostname%", textOf(config, "hn"),
-			"%id%", mac[max(0, len(mac)-6):]).Replace(order), "/")
+	host, commands, states := textOf(config, "hn"), scalar(prefixes[0]), scalar(prefixes[2])
+	if len(order)+len(topic)+len(host)+len(commands)+len(states) > maxTopicPartBytes {
+		return nil, FaultTooLarge, true
 	}
-	command, telemetry := base(scalar(prefixes[0])), base(scalar(prefixes[2]))
+	base := func(prefix string) string {
+		full := strings.NewReplacer("%prefix%", prefix, "%topic%", topic, "%hostname%", host, "%id%", mac[max(0, len(mac)-6):]).Replace(order)
+		return strings.Trim(full, "/")
+	}
+	command, telemetry := base(commands), base(states)
 	lastWill := availability{
 		topic: telemetry + "/LWT", online: []string{cmp.Or(clean(textOf(config, "onln")), "Online")}, subscribe: true,
 	}

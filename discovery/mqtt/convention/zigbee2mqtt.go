@@ -31,12 +31,13 @@ func (z zigbee2MQTT) maxPayload() int { return maxBridgePayload }
 
 // state implements [layout]. Old versions write a state as text and new ones as JSON.
 func (z zigbee2MQTT) state(message Message) (text string, ok bool) {
-	if object, isObject := decode(message.Payload); isObject {
-		text = textOf(object, "state")
-	} else {
-		text = clean(string(message.Payload))
+	if message.Topic == z.base("bridge/devices") {
+		return "", false
 	}
-	return text, message.Topic != z.base("bridge/devices")
+	if object, isObject := decode(message.Payload); isObject {
+		return textOf(object, "state"), true
+	}
+	return clean(string(message.Payload)), true
 }
 
 // parse implements [layout].

@@ -99,6 +99,10 @@ func TestMistakes(t *testing.T) {
 			broker + "convention: topics\ntopics: {announce: a/+, id: $1, online: {topic: b, is: [x], value: x}}",
 			`topics.online.value: "x" is not a part of the payload`,
 		},
+		"a long expression": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: " + strings.Repeat("$1", 600) + "}",
+			"topics.id: 1200 bytes, the limit is 1024",
+		},
 		"a bad variable": {
 			broker + "convention: topics\ntopics: {announce: a/+, id: $1, properties: {a-b: x}}",
 			"topics.properties.a-b: not a valid name",

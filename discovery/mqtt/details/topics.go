@@ -14,6 +14,9 @@ import (
 )
 
 const (
+	// maxExpressionBytes bounds a text with references such as $1, each of which stands for
+	// a level of a topic.
+	maxExpressionBytes = 1024
 	// maxTopicBytes is the maximum length of a topic in MQTT.
 	maxTopicBytes = 65535
 	// maxProperties bounds topics.properties.
@@ -154,6 +157,8 @@ var levelReference = regexp.MustCompile(`\$\d{0,3}`)
 func (e Expression) check(place string, levels int) error {
 	path, ok := e.Path()
 	switch {
+	case !ok && len(e) > maxExpressionBytes:
+		return details.Faultf(place, "%d bytes, the limit is %d", len(e), maxExpressionBytes).Hintf("write a shorter text")
 	case !ok:
 		return e.checkLevels(place, levels)
 	case e == "payload":

@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -60,7 +61,7 @@ func Escape(text string) string {
 	return escaped.String()
 }
 
-// algorithms are those of RFC 7616, the strongest first.
+// algorithms are those of package digest, the strongest first.
 var algorithms = []string{"SHA-512-256", "SHA-512", "SHA-256", "MD5"}
 
 // authorize returns the header Authorization for the strongest challenge in the header of a
@@ -69,21 +70,45 @@ var algorithms = []string{"SHA-512-256", "SHA-512", "SHA-256", "MD5"}
 func (c *Credentials) authorize(header http.Header, method, uri string) string {
 	strongest, authorization := len(algorithms), ""
 	for _, value := range header.Values("WWW-Authenticate") {
-		challenge, err := digest.ParseChallenge(value)
-		if err != nil {
-			continue
-		}
-		algorithm := cmp.Or(strings.ToUpper(challenge.Algorithm), "MD5")
-		rank := slices.Index(algorithms, algorithm)
-		challenge.QOP = strings.FieldsFunc(strings.Join(challenge.QOP, ","), func(r rune) bool { return r == ',' || r == ' ' })
+		challenge, ok := parseChallenge(value)
+		rank := slices.Index(algorithms, cmp.Or(strings.ToUpper(challenge.Algorithm), "MD5"))
 		protects := len(challenge.QOP) > 0 && !challenge.SupportsQOP("auth") // the body as well
-		if rank < 0 || rank >= strongest || protects {
+		if !ok || rank < 0 || rank >= strongest || protects {
 			continue
 		}
 		options := digest.Options{Method: method, URI: uri, Username: c.Username, Password: c.Password}
-		if answer, err := digest.Digest(challenge, options); err == nil {
+		if answer, err := digest.Digest(&challenge, options); err == nil {
 			strongest, authorization = rank, answer.String()
 		}
 	}
 	return authorization
+}
+
+var (
+	digestScheme = regexp.MustCompile(`(?i)(?:^|[\s,])digest\s+`)
+	// parameter matches a name with a value, which may be quoted.
+	parameter = regexp.MustCompile(`(\w+)\s*=\s*(?:"((?:[^"\\[:cntrl:]]|\\[^[:cntrl:]])*)"|([^\s",[:cntrl:]]+))`)
+	escaped   = regexp.MustCompile(`\\(.)`)
+)
+
+// parseChallenge reads a challenge of a camera. Package digest would refuse, or misunderstand,
+// what some of them write: names in upper case, values without quotes, a comma at the end,
+// another scheme in the same line.
+func parseChallenge(header string) (challenge digest.Challenge, ok bool) {
+	scheme := digestScheme.FindStringIndex(header)
+	if scheme == nil {
+		return challenge, false
+	}
+	values := map[string]string{}
+	for _, found := range parameter.FindAllStringSubmatch(header[scheme[1]:], -1) {
+		name := strings.ToLower(found[1])
+		if _, known := values[name]; !known { // the next scheme has names of its own
+			values[name] = escaped.ReplaceAllString(found[2], "$1") + found[3]
+		}
+	}
+	qop := strings.FieldsFunc(values["qop"], func(r rune) bool { return r == ',' || r == ' ' })
+	return digest.Challenge{
+		Realm: values["realm"], Nonce: values["nonce"], Opaque: values["opaque"], Algorithm: values["algorithm"], QOP: qop,
+		Charset: values["charset"], Userhash: strings.EqualFold(values["userhash"], "true"),
+	}, values["nonce"] != ""
 }

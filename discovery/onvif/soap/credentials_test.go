@@ -48,6 +48,11 @@ func TestAuthorize(t *testing.T) {
 		"several protections": {[]string{`Digest realm="r", nonce="n", qop="auth-int, auth"`}, "qop=auth,"},
 		"unknown protection":  {[]string{`Digest realm="r", nonce="n", qop="auth-int"`}, ""},
 		"unknown algorithm":   {[]string{`Digest realm="r", nonce="n", algorithm=MD5-sess`}, ""},
+		"upper case":          {[]string{`DIGEST Realm="r", Nonce="n", QOP="auth"`}, `realm="r", nonce="n"`},
+		"without quotes":      {[]string{`Digest realm="r",` + "\t" + `nonce=bm9uY2U=,`}, `nonce="bm9uY2U="`},
+		"two in a line":       {[]string{`Digest realm="r", nonce="n", Basic realm="s"`}, `realm="r", nonce="n"`},
+		"Basic comes first":   {[]string{`Basic realm="s", Digest realm="r", nonce="n"`}, `realm="r", nonce="n"`},
+		"without a nonce":     {[]string{`Digest realm="r"`}, ""},
 		"malformed":           {[]string{`Digest realm="r`, "Digest"}, ""},
 		"nothing":             {nil, ""},
 	} {

@@ -13,7 +13,7 @@ import (
 const (
 	// Scheme begins the URLs of OPC UA over TCP.
 	Scheme = "opc.tcp://"
-	// maxURLBytes bounds URLs of authors and of servers.
+	// maxURLBytes bounds URLs that authors write.
 	maxURLBytes = 1024
 	// maxHostBytes is DNS's bound.
 	maxHostBytes = 253

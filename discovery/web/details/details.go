@@ -163,12 +163,14 @@ func (d *Details) checkProperties() error {
 	if d.Index != nil {
 		all["index.properties"] = d.Index.Properties
 	}
-	for place, properties := range all {
+	for _, place := range slices.Sorted(maps.Keys(all)) { // always the same mistake first
+		properties := all[place]
 		if len(properties) > maxProperties {
 			return details.Faultf(place, "%d properties, more than %d", len(properties), maxProperties)
 		}
 		paths := map[string]string{}
-		for name, path := range properties {
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			path := properties[name]
 			if !variableName.MatchString(name) {
 				return details.Faultf(place+"."+text.Truncate(name, 60), "not a name for an environment variable").
 					Hintf("use letters, digits and underscores, and no digit first")
