@@ -1,0 +1,91 @@
+package convention
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestBounds(t *testing.T) {
+	t.Run("topics", func(t *testing.T) {
+		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1}")
+		var effect Effect
+		for i := range maxTopics + 1 {
+			effect = c.Apply(Message{fmt.Sprintf("a/%d", i), []byte("x")}, epoch)
+		}
+		if effect.Fault != FaultTooMany || len(c.Devices(epoch)) != maxTopics {
+			t.Errorf("%d devices and the fault %q, want %d and too many", len(c.Devices(epoch)), effect.Fault, maxTopics)
+		}
+		if effect := c.Apply(Message{"a/7", nil}, epoch); !effect.Devices {
+			t.Error("a device cannot be removed at the bound")
+		}
+	})
+	t.Run("bytes", func(t *testing.T) {
+		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {X: payload.x, Y: payload.y}}")
+		payload := `{"x": "` + strings.Repeat("x", maxValueBytes) + `", "y": "` + strings.Repeat("y", maxValueBytes) + `"}`
+		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 0 {
+			t.Errorf("the announcement has the effect %+v", effect)
+		}
+		if effect := c.Apply(Message{"a/1", []byte(`{"x": "` + strings.Repeat("x", 9999) + `"}`)}, epoch); !effect.Devices {
+			t.Errorf("an announcement with one long value has the effect %+v", effect)
+		}
+		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 1 {
+			t.Errorf("an announcement that is ignored has the effect %+v", effect)
+		}
+		long := strings.Repeat("a", maxRecordBytes)
+		if effect := c.Apply(Message{"a/" + long, []byte("{}")}, epoch); effect.Fault == "" {
+			t.Errorf("a long topic has the effect %+v", effect)
+		}
+	})
+	t.Run("one of many", func(t *testing.T) {
+		c := parse(t, "convention: zigbee2mqtt")
+		c.Apply(Message{"zigbee2mqtt/bridge/state", []byte("online")}, epoch)
+		list := `[{"ieee_address":"0x1","friendly_name":"` + strings.Repeat("x", maxRecordBytes/2) + `"},` +
+			`{"ieee_address":"0x2","friendly_name":12},{"ieee_address":"0x3","friendly_name":"#"}]`
+		effect := c.Apply(Message{"zigbee2mqtt/bridge/devices", []byte(list)}, epoch)
+		if got := summary(c.Devices(epoch)); !slices.Equal(got, []string{"0x2 online zigbee2mqtt/12 12///"}) || effect.Fault == "" {
+			t.Errorf("the devices are %q, with the effect %+v", got, effect)
+		}
+	})
+	t.Run("edge nodes", func(t *testing.T) {
+		c := parse(t, "convention: sparkplug")
+		c.Apply(Message{"spBv1.0/g/NBIRTH/n", []byte(payloadOf())}, epoch)
+		var effect Effect
+		for i := range maxNodes {
+			effect = c.Apply(Message{fmt.Sprintf("spBv1.0/g/DBIRTH/n/%d", i), []byte(payloadOf())}, epoch)
+		}
+		if effect.Fault != FaultTooMany || len(c.Devices(epoch)) != maxNodes {
+			t.Errorf("%d devices and the fault %q, want %d and too many", len(c.Devices(epoch)), effect.Fault, maxNodes)
+		}
+	})
+	t.Run("values", func(t *testing.T) {
+		for _, text := range []string{strings.Repeat("ü", 600), strings.Repeat("x", 5000), "a\x00\nb\u2028c", "\xff\xfe"} {
+			got := clean(text)
+			if len(got) > maxValueBytes || strings.ContainsAny(got, "\x00\n\u2028") || !utf8.ValidString(got) {
+				t.Errorf("clean(%.20q) = %q", text, got)
+			}
+		}
+	})
+}
+
+// TestLargeTexts checks that no short record keeps, or needs, a large text.
+func TestLargeTexts(t *testing.T) {
+	t.Run("expansions", func(t *testing.T) {
+		c := parse(t, "convention: tasmota")
+		topic := strings.Repeat("%hostname%", maxTopicPartBytes/10)
+		payload := `{"mac": "A", "hn": "` + strings.Repeat("h", 99) + `", "t": "` + topic + `", "ft": "%topic%", "tp": ["c", "s", "t"]}`
+		if effect := c.Apply(Message{"tasmota/discovery/A/config", []byte(payload)}, epoch); effect.Fault != FaultTooLarge {
+			t.Errorf("a topic of many parts has the effect %+v", effect)
+		}
+	})
+	t.Run("templates", func(t *testing.T) {
+		c := parse(t, "convention: homeAssistant")
+		template := "{{ value_json.a" + strings.Repeat(" ", maxRecordBytes) + "}}"
+		payload := `{"unique_id": "u", "device": {"identifiers": "d"}, "avty": {"topic": "s", "value_template": "` + template + `"}}`
+		if effect := c.Apply(Message{"homeassistant/sensor/a/config", []byte(payload)}, epoch); effect.Fault != FaultTemplate {
+			t.Errorf("a long template has the effect %+v", effect)
+		}
+	})
+}
