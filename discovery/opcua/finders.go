@@ -22,8 +22,8 @@ const (
 	serviceType = "_opcua-tcp._tcp"
 	// browseRetry is the pause before mDNS is browsed again after a failure.
 	browseRetry = 10 * time.Second
-	// maxScanPending bounds the connections that a scan waits for, beside the request's
-	// other calls: enough to try a usual number of silent addresses per second.
+	// maxScanPending bounds the connections that a scan waits for at the same time. They are
+	// not part of maxRequestCalls, so that silent addresses do not delay polls.
 	maxScanPending = 256
 )
 
@@ -32,7 +32,7 @@ func (s *search) browse(ctx context.Context, first func()) {
 	for ctx.Err() == nil {
 		query := browse.Query{Types: []string{serviceType}}
 		err := s.handler.options.Browser.Browse(ctx, query, func(services []browse.Service) error {
-			s.announce(ctx, announced(services, s.configured, onLink))
+			s.announce(ctx, announced(services, s.configured, onLink()))
 			first()
 			return nil
 		})
@@ -76,21 +76,17 @@ func announced(services []browse.Service, order int, isOnLink func(netip.Addr) b
 	return targets
 }
 
-// onLink reports whether an address belongs to a network of this machine's interfaces.
-func onLink(addr netip.Addr) bool {
-	if !addr.IsGlobalUnicast() { // also excludes link-local addresses, which need a zone
-		return false
+// onLink returns a function that reports whether an address belongs to a network of this
+// machine's interfaces.
+func onLink() func(netip.Addr) bool {
+	networks, _ := net.InterfaceAddrs() // without them, no address does
+	return func(addr netip.Addr) bool {
+		// Link-local addresses, which need a zone, are excluded as well.
+		return addr.IsGlobalUnicast() && slices.ContainsFunc(networks, func(each net.Addr) bool {
+			network, ok := each.(*net.IPNet)
+			return ok && network.Contains(addr.AsSlice())
+		})
 	}
-	networks, err := net.InterfaceAddrs()
-	if err != nil {
-		return false
-	}
-	for _, each := range networks {
-		if network, ok := each.(*net.IPNet); ok && network.Contains(addr.AsSlice()) {
-			return true
-		}
-	}
-	return false
 }
 
 // scan adds the servers that scans find, until ctx is done. first is called after the

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gopcua/opcua/ua"
@@ -289,7 +290,7 @@ func TestAnnounced(t *testing.T) {
 	if len(all) != 1 || all[0].text != "opc.tcp://10.0.0.1:4840/UA" || len(all[0].addresses) != 3 || all[0].order != 3 {
 		t.Errorf("the targets are %+v", all)
 	}
-	if onLink(addr("127.0.0.1")) || onLink(addr("169.254.1.1")) {
+	if isOnLink := onLink(); isOnLink(addr("127.0.0.1")) || isOnLink(addr("169.254.1.1")) {
 		t.Error("loopback and link-local addresses are not used")
 	}
 }
@@ -376,6 +377,22 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFirstListOfBrowser has a browser that takes longer for its first list than a server that
+// fails. Without it, a handler that restarts would report what mDNS announces as gone.
+func TestFirstListOfBrowser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		browser := make(fakeBrowser)
+		w := discover(t, Options{Browser: browser}, "opcuaDiscoveryMethod: {mdns: {}}")
+		time.Sleep(firstPatience + time.Second)
+		synctest.Wait()
+		if len(w.lists) > 0 {
+			t.Errorf("the first list is %v, without that of the browser", <-w.lists)
+		}
+		browser <- nil
+		w.expect()
+	})
 }
 
 func TestFirstListIsEmpty(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/udev/details"
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -224,10 +225,7 @@ func (s *search) report(ctx context.Context) error {
 	if err := s.send(devices); err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(sendInterval):
-	}
+	backoff.Sleep(ctx, sendInterval)
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/mdlayher/socket"
 	"golang.org/x/sys/unix"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -51,10 +53,8 @@ func (h *Handler) receive(ctx context.Context, from source, err error, events ch
 			h.tree.failed(failedUevents)
 			slog.Warn("Kernel events cannot be received; until they can, devices are found by scans only", "err", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, reopenInterval) {
 			return
-		case <-time.After(reopenInterval):
 		}
 		from, err = h.openEvents() // the next scan finds what has happened meanwhile
 	}

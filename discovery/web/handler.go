@@ -11,6 +11,7 @@ import (
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/web/details"
+	"akri.sh/akri/internal/backoff"
 	"akri.sh/akri/internal/text"
 )
 
@@ -99,8 +100,8 @@ func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) 
 				sent = devices
 			}
 		}
-		if err := wait(ctx, s.wanted.Interval()); err != nil {
-			return err
+		if !pause(ctx, s.wanted.Interval()) {
+			return ctx.Err()
 		}
 	}
 }
@@ -108,14 +109,8 @@ func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) 
 // maxErrorBytes bounds the text of an error, which may contain parts of a response.
 const maxErrorBytes = 500
 
-// wait waits for about an interval: the jitter spreads the requests of the nodes.
-func wait(ctx context.Context, interval time.Duration) error {
-	timer := time.NewTimer(interval - rand.N(interval/5))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+// pause waits for about an interval: the jitter spreads the requests of the nodes. It
+// reports whether ctx is not done.
+func pause(ctx context.Context, interval time.Duration) bool {
+	return backoff.Sleep(ctx, interval-rand.N(interval/5))
 }

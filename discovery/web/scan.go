@@ -66,7 +66,7 @@ func (s *scanner) scan(ctx context.Context, attempts int) ([]result, error) {
 // requestAgain requests the targets that have failed again, after a pause.
 func (s *scanner) requestAgain(ctx context.Context, results []result) {
 	failed := func(r result) bool { return r.err != nil }
-	if slices.ContainsFunc(results, failed) && wait(ctx, firstRetry) == nil {
+	if slices.ContainsFunc(results, failed) && pause(ctx, firstRetry) {
 		s.requestAll(ctx, results)
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxExpressionBytes bounds a text with references such as $1, each of which stands for
-	// a level of a topic.
+	// maxExpressionBytes bounds a text with references such as $1. Each reference is replaced
+	// by a level of a topic, so a short text can become a long one.
 	maxExpressionBytes = 1024
 	// maxTopicBytes is the maximum length of a topic in MQTT.
 	maxTopicBytes = 65535

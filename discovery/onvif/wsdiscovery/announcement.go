@@ -78,8 +78,8 @@ type endpoint struct {
 	Scopes, XAddrs string
 }
 
-// namespaces has the attributes of an element, some of which declare namespaces. Package
-// xml does not resolve the prefixes of the names in Types.
+// namespaces has the attributes of an element, because some of them declare namespaces:
+// package xml does not resolve the prefixes of the names in Types.
 type namespaces struct {
 	Attributes []xml.Attr `xml:",any,attr"`
 }

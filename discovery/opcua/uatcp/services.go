@@ -47,7 +47,8 @@ const (
 	findOnNetworkResponseID = 12209
 )
 
-// Bounds on the lists of an answer of which something is kept. A longer one is an error.
+// Bounds on the lists in an answer. The caller keeps something of each element, so a longer
+// list is an error.
 const (
 	maxApplications       = 5000
 	maxURLsPerApplication = 64
@@ -68,7 +69,7 @@ func (c *Channel) FindServers(found func(Application)) error {
 }
 
 // FindServersOnNetwork calls found with the servers that a discovery server has found on
-// its network, of which it knows a name and a URL. Most servers do not support it.
+// its network. It knows only their names and URLs. Most servers do not support it.
 func (c *Channel) FindServersOnNetwork(found func(Application)) error {
 	return c.list("FindServersOnNetwork", findOnNetworkRequestID, findOnNetworkResponseID, func(e *encoder) {
 		e.uint32(0) // the first record

@@ -79,7 +79,7 @@ func records() []Record {
 	}
 }
 
-// pack returns a response with these records, of which texts are in the form of package dns.
+// pack returns a response with these records, which are written as package dns parses them.
 func pack(t *testing.T, texts ...string) []byte {
 	t.Helper()
 	message := dns.Msg{MsgHdr: dns.MsgHdr{Response: true}, Compress: true}
