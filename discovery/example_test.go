@@ -61,11 +61,9 @@ func ExampleServe() {
 	defer serving.Wait()
 	defer stop()
 
-	endpoint, results := conformance.CheckRegistration(ctx, agent, "doors", time.Minute)
-	results = append(results, conformance.Check(ctx, endpoint, conformance.Case{
+	for _, r := range agent.Check(ctx, "doors", conformance.Case{
 		Details: "front back", MinDevices: 2, Invalid: []string{""}, Quiet: 10 * time.Millisecond, Patience: time.Minute,
-	})...)
-	for _, r := range results {
+	}) {
 		switch {
 		case r.Err != nil:
 			fmt.Printf("%s: %v\n", r.Rule, r.Err)

@@ -74,18 +74,16 @@ func (f *checkFlags) run(ctx context.Context, out io.Writer) error {
 		return errors.New("set either --endpoint or --dir")
 	}
 	var results []conformance.Result
-	endpoint := f.endpoint
-	if f.dir != "" {
+	if f.dir == "" {
+		results = conformance.Check(ctx, f.endpoint, what)
+	} else {
 		agent, err := conformance.ListenAgent(f.dir)
 		if err != nil {
 			return fmt.Errorf("--dir: %w", err)
 		}
 		defer agent.Close()
 		fmt.Fprintf(out, "Waiting for a handler to register in %s\n", f.dir)
-		endpoint, results = conformance.CheckRegistration(ctx, agent, f.name, f.timeout)
-	}
-	if endpoint != "" {
-		results = append(results, conformance.Check(ctx, endpoint, what)...)
+		results = agent.Check(ctx, f.name, what)
 	}
 	if err := printResults(out, results); err != nil {
 		return err

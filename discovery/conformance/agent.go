@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -20,20 +21,19 @@ import (
 type Agent struct {
 	protocol.UnimplementedRegistrationServer
 
-	dir           string
-	registrations chan *protocol.RegisterDiscoveryHandlerRequest
-	server        *grpc.Server
-	ended         chan struct{}
-}
+	dir    string
+	server *grpc.Server
+	ended  chan struct{}
 
-// maxRegistrations bounds the registrations that are not yet read; further ones are
-// accepted and dropped.
-const maxRegistrations = 100
+	mu sync.Mutex
+	// registered are the handlers that have registered since the start, by name.
+	registered map[string]*protocol.RegisterDiscoveryHandlerRequest
+}
 
 // ListenAgent starts an Agent in a directory. Start handlers with this directory as
 // DISCOVERY_HANDLERS_DIRECTORY.
 func ListenAgent(dir string) (*Agent, error) {
-	a := &Agent{dir: dir, registrations: make(chan *protocol.RegisterDiscoveryHandlerRequest, maxRegistrations)}
+	a := &Agent{dir: dir}
 	return a, a.listen()
 }
 
@@ -49,7 +49,7 @@ func (a *Agent) listen() error {
 	listener.SetUnlinkOnClose(false) // as the real agent's, whose socket stays
 	server, ended := grpc.NewServer(grpc.WaitForHandlers(true)), make(chan struct{})
 	protocol.RegisterRegistrationServer(server, a)
-	a.server, a.ended = server, ended
+	a.server, a.ended, a.registered = server, ended, map[string]*protocol.RegisterDiscoveryHandlerRequest{}
 	go func() {
 		defer close(ended)
 		_ = server.Serve(listener) // ends with an error only if it is stopped too early
@@ -59,20 +59,10 @@ func (a *Agent) listen() error {
 
 // RegisterDiscoveryHandler implements the Registration service.
 func (a *Agent) RegisterDiscoveryHandler(_ context.Context, request *protocol.RegisterDiscoveryHandlerRequest) (*protocol.Empty, error) {
-	select {
-	case a.registrations <- request:
-	default:
-	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.registered[request.GetName()] = request
 	return &protocol.Empty{}, nil
-}
-
-// Restart stops the agent, and creates its socket again.
-func (a *Agent) Restart() error {
-	a.Close()
-	for len(a.registrations) > 0 {
-		<-a.registrations
-	}
-	return a.listen()
 }
 
 // Close stops the agent, after it has answered.
@@ -83,51 +73,49 @@ func (a *Agent) Close() {
 	<-a.ended
 }
 
-// Await returns the next registration of a handler with a name, or of any if the name
-// is empty.
-func (a *Agent) Await(ctx context.Context, name string, within time.Duration) (*protocol.RegisterDiscoveryHandlerRequest, error) {
-	timer := time.NewTimer(within)
-	defer timer.Stop()
-	for {
-		select {
-		case request := <-a.registrations:
-			if name == "" || request.GetName() == name {
-				return request, nil
+// Await waits until a handler with a name has registered, or any if the name is empty.
+func (a *Agent) Await(ctx context.Context, name string, within time.Duration) (request *protocol.RegisterDiscoveryHandlerRequest, err error) {
+	err = await(ctx, within, func() (bool, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for each := range a.registered {
+			if name == "" || name == each {
+				request = a.registered[each]
+				return true, nil
 			}
-		case <-timer.C:
-			return nil, fmt.Errorf("no registration within %v", within)
-		case <-ctx.Done():
-			return nil, ctx.Err()
 		}
-	}
+		return false, fmt.Errorf("no registration within %v", within)
+	})
+	return request, err
 }
 
-// CheckRegistration waits until a handler has registered with the agent, restarts the
-// agent, and waits again. It returns the handler's endpoint, and a result for each rule.
-// A name is required only if several handlers register.
-func CheckRegistration(ctx context.Context, agent *Agent, name string, patience time.Duration) (endpoint string, results []Result) {
-	c := &checker{ctx: ctx}
+// Check waits until a handler has registered, checks its registration, also with an agent
+// that has restarted, and then the handler as [Check] does. A name is required only if
+// several handlers register.
+func (a *Agent) Check(ctx context.Context, name string, what Case) []Result {
+	patience := what.withDefaults().Patience
 	var request *protocol.RegisterDiscoveryHandlerRequest
-	registered := c.check(Registers, func() error {
-		var err error
-		request, err = agent.Await(ctx, name, patience)
-		return err
-	})
-	if !registered {
-		return "", c.skip("the handler has not registered", ValidRegistration, RegistersAgain)
-	}
-	c.check(ValidRegistration, func() error { return validate(request) })
-	c.check(RegistersAgain, func() error {
-		if err := agent.Restart(); err != nil {
+	results := run([]rule{
+		{"registers", func() (err error) {
+			request, err = a.Await(ctx, name, patience)
 			return err
-		}
-		_, err := agent.Await(ctx, request.GetName(), patience)
-		if err != nil {
-			return fmt.Errorf("after the agent has restarted: %w: watch the directory for a new %s", err, protocol.RegistrationSocket)
-		}
-		return nil
-	})
-	return request.GetEndpoint(), c.results
+		}},
+		{"valid registration", func() error { return validate(request) }},
+		{"registers again", func() error {
+			a.Close()
+			if err := a.listen(); err != nil {
+				return err
+			}
+			if _, err := a.Await(ctx, request.GetName(), patience); err != nil {
+				return fmt.Errorf("after the agent has restarted: %w: watch the directory for a new %s", err, protocol.RegistrationSocket)
+			}
+			return nil
+		}},
+	}, 1, "the handler has not registered")
+	if request == nil {
+		return results
+	}
+	return append(results, Check(ctx, request.GetEndpoint(), what)...)
 }
 
 func validate(request *protocol.RegisterDiscoveryHandlerRequest) error {

@@ -12,42 +12,52 @@ import (
 	"google.golang.org/grpc/status"
 
 	"akri.sh/akri/discovery/protocol"
+	"akri.sh/akri/internal/backoff"
 )
+
+// pollInterval is how often a condition is looked at.
+const pollInterval = 2 * time.Millisecond
+
+// await looks at a condition until it is done, or a time has passed, and returns its last
+// error.
+func await(ctx context.Context, within time.Duration, condition func() (done bool, err error)) error {
+	for deadline := time.Now().Add(within); ; {
+		done, err := condition()
+		if done || time.Now().After(deadline) || !backoff.Sleep(ctx, pollInterval) {
+			return err
+		}
+	}
+}
 
 // call is an open call of Discover.
 type call struct {
 	cancel context.CancelFunc
-	lists  chan []*protocol.Device // buffered; the oldest are dropped
-	ended  chan struct{}
+	ended  chan struct{} // closed when the call has ended; err is then set
+	err    error
 
-	mu  sync.Mutex
-	err error // set when ended is closed
+	mu     sync.Mutex
+	newest []*protocol.Device
+	lists  int // how many were sent
 }
-
-// maxLists bounds the lists of a call that are not yet read.
-const maxLists = 100
 
 // open calls a handler.
 func (c *checker) open(details string) *call {
 	ctx, cancel := context.WithCancel(c.ctx)
-	opened := &call{cancel: cancel, lists: make(chan []*protocol.Device, maxLists), ended: make(chan struct{})}
+	opened := &call{cancel: cancel, ended: make(chan struct{})}
 	request := &protocol.DiscoverRequest{DiscoveryDetails: details, DiscoveryProperties: map[string]*protocol.ByteData{}}
 	for name, value := range c.what.Properties {
 		request.DiscoveryProperties[name] = &protocol.ByteData{Vec: value}
 	}
 	c.calls.Go(func() {
 		defer cancel()
-		err := opened.receive(ctx, c.client, request)
-		opened.mu.Lock()
-		opened.err = err
-		opened.mu.Unlock()
-		close(opened.ended)
+		defer close(opened.ended)
+		opened.err = c.receive(ctx, opened, request)
 	})
 	return opened
 }
 
-func (c *call) receive(ctx context.Context, client protocol.DiscoveryHandlerClient, request *protocol.DiscoverRequest) error {
-	stream, err := client.Discover(ctx, request)
+func (c *checker) receive(ctx context.Context, opened *call, request *protocol.DiscoverRequest) error {
+	stream, err := protocol.NewDiscoveryHandlerClient(c.connection).Discover(ctx, request)
 	if err != nil {
 		return err
 	}
@@ -59,98 +69,77 @@ func (c *call) receive(ctx context.Context, client protocol.DiscoveryHandlerClie
 		if err != nil {
 			return err
 		}
-		select {
-		case c.lists <- message.GetDevices():
-		default: // nobody reads: only the newest list counts
-			select {
-			case <-c.lists:
-			default:
-			}
-			c.lists <- message.GetDevices() // the only sender
-		}
+		c.inspect(message.GetDevices())
+		opened.mu.Lock()
+		opened.newest = message.GetDevices()
+		opened.lists++
+		opened.mu.Unlock()
 	}
 }
 
-// result returns the error with which the call ended.
-func (c *call) result() error {
+// list returns the newest list, and how many were sent.
+func (c *call) list() (newest []*protocol.Device, lists int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.err
+	return c.newest, c.lists
 }
 
-var errNoList = errors.New("no list was sent: send one as soon as it is known, even if it is empty")
-
-// next returns the next list.
-func (c *call) next(within time.Duration) ([]*protocol.Device, error) {
-	timer := time.NewTimer(within)
-	defer timer.Stop()
+// end returns why the call ended although it was not cancelled; nil while it is open.
+func (c *call) end() error {
 	select {
-	case list := <-c.lists:
-		return list, nil
-	default:
-	}
-	select {
-	case list := <-c.lists:
-		return list, nil
 	case <-c.ended:
-		select { // the last list may be older than the end
-		case list := <-c.lists:
-			return list, nil
-		default:
-			return nil, c.why()
-		}
-	case <-timer.C:
-		return nil, fmt.Errorf("%w (waited %v)", errNoList, within)
+	default:
+		return nil
 	}
-}
-
-// why returns the reason why the call ended although it was not cancelled.
-func (c *call) why() error {
-	err := c.result()
-	if err == nil {
+	if c.err == nil {
 		return errors.New("the call ended: it must go on until it is cancelled")
 	}
-	return fmt.Errorf("the call ended with %s: %s", status.Code(err), status.Convert(err).Message())
+	return fmt.Errorf("the call ended with %s: %s", status.Code(c.err), status.Convert(c.err).Message())
 }
 
-// settle reads lists until none has come for a time, and returns the last one.
-func (c *call) settle(
-	list []*protocol.Device, quiet, patience time.Duration, good func([]*protocol.Device) error,
-) ([]*protocol.Device, error) {
-	deadline := time.Now().Add(patience)
-	for {
-		next, err := c.next(quiet)
-		if err == nil {
-			if list = next; time.Now().After(deadline) { // a handler whose devices change all the time
-				return list, good(list)
-			}
-			continue
-		}
-		if !errors.Is(err, errNoList) {
-			return list, err
-		}
-		if failure := good(list); failure == nil || time.Now().After(deadline) {
-			return list, failure
-		}
-	}
-}
-
-// refused returns an error unless the call was refused as it should be.
-func (c *call) refused(within time.Duration) error {
-	timer := time.NewTimer(within)
-	defer timer.Stop()
+// observe returns an error if the call ends within a time.
+func (c *call) observe(during time.Duration) error {
 	select {
-	case list := <-c.lists:
-		return fmt.Errorf("not refused: a list of %d devices was sent", len(list))
+	case <-time.After(during):
 	case <-c.ended:
-	case <-timer.C:
-		return fmt.Errorf("not refused within %v", within)
 	}
-	err := c.result()
-	switch code := status.Code(err); {
+	return c.end()
+}
+
+// sends waits until a call has sent more lists than a number.
+func (c *checker) sends(lists int, from *call) error {
+	return await(c.ctx, c.what.Patience, func() (bool, error) {
+		ended := from.end() // first, because the last list may be older than the end
+		if _, sent := from.list(); sent > lists {
+			return true, nil
+		}
+		if ended != nil {
+			return true, ended
+		}
+		return false, fmt.Errorf("no list was sent: send one as soon as it is known, even if it is empty (waited %v)", c.what.Patience)
+	})
+}
+
+// refuses returns an error unless a handler refuses details as it should.
+func (c *checker) refuses(details string) error {
+	invalid := c.open(details)
+	defer invalid.cancel()
+	err := await(c.ctx, c.what.Patience, func() (bool, error) {
+		if newest, sent := invalid.list(); sent > 0 {
+			return true, fmt.Errorf("not refused: a list of %d devices was sent", len(newest))
+		}
+		if invalid.end() != nil {
+			return true, nil
+		}
+		return false, fmt.Errorf("not refused within %v", c.what.Patience)
+	})
+	if err != nil {
+		return err
+	}
+	switch code := status.Code(invalid.err); {
 	case code != codes.InvalidArgument:
-		return fmt.Errorf("refused with %s, want INVALID_ARGUMENT: %s", code, status.Convert(err).Message())
-	case status.Convert(err).Message() == "":
+		return fmt.Errorf("refused with %s, want INVALID_ARGUMENT: %s", code, status.Convert(invalid.err).Message())
+	case status.Convert(invalid.err).Message() == "":
 		return errors.New("refused without a text: say which field is wrong, and what to write instead")
 	}
 	return nil

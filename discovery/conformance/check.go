@@ -13,75 +13,87 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"akri.sh/akri/discovery/protocol"
 )
 
 // cancelledCalls is how many calls are cancelled before the next one must work. Servers
 // in some languages have a thread for each call, and ten threads.
 const cancelledCalls = 30
 
+// rule is a part of the contract.
+type rule struct {
+	name  string
+	check func() error
+}
+
+// skipped is the error of a check that cannot be made.
+type skipped string
+
+// Error implements error.
+func (s skipped) Error() string { return string(s) }
+
+// run checks rules in turn. If one of the first, essential ones is broken, those that follow
+// are skipped.
+func run(rules []rule, essential int, why string) []Result {
+	var results []Result
+	broken := false
+	for i, each := range rules {
+		began := time.Now()
+		var err error = skipped(why)
+		if !broken {
+			err = each.check()
+		}
+		reason, isSkipped := errors.AsType[skipped](err)
+		if isSkipped {
+			results = append(results, Result{Rule: each.name, Skipped: string(reason)})
+			continue
+		}
+		results = append(results, Result{Rule: each.name, Err: err, Took: time.Since(began)})
+		broken = broken || i < essential && err != nil
+	}
+	return results
+}
+
 // checker checks one handler.
 type checker struct {
-	ctx     context.Context
-	what    Case
-	client  protocol.DiscoveryHandlerClient
-	calls   sync.WaitGroup
-	results []Result
+	ctx        context.Context
+	what       Case
+	connection *grpc.ClientConn
+	calls      sync.WaitGroup
+	first      *call // open during the checks
 
-	first  *call // open during the checks
-	newest []*protocol.Device
-	seen   [][]*protocol.Device
+	mu sync.Mutex
+	// devices is how many were found in all lists, and faults are the first ones by rule.
+	devices int
+	faults  map[string]error
 }
 
 // Check checks the handler at an endpoint, which is the path of a Unix socket or
 // HOST:PORT, with or without http://. It returns a result for each rule.
 func Check(ctx context.Context, endpoint string, what Case) []Result {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	c := &checker{ctx: ctx, what: what}
-	defer c.calls.Wait()
-	connection, err := dial(endpoint)
-	if err == nil {
-		defer connection.Close()
-		c.client = protocol.NewDiscoveryHandlerClient(connection)
+	c := &checker{ctx: ctx, what: what.withDefaults(), faults: map[string]error{}}
+	rules := []rule{
+		{"connects", func() error { return c.connect(endpoint) }},
+		{"first list", c.firstList},
+		{"stays open", c.staysOpen},
+		{"overlapping calls", c.overlapping},
+		{"sends changes", c.sendsChanges},
+		{"same list for each call", c.sameList},
+		{"independent calls", c.independent},
+		{deviceIDs, func() error { return c.found(deviceIDs) }},
+		{deviceProperties, func() error { return c.found(deviceProperties) }},
+		{deviceFiles, func() error { return c.found(deviceFiles) }},
+		{"cancelled calls are released", c.released},
+		{"refusal", c.refusal},
+		{"works after a refusal", c.worksAfterRefusal},
 	}
-	defer cancel() // before waiting for the calls
-	if !c.check(Connects, func() error { return errors.Join(err, c.connect(connection)) }) || !c.check(FirstList, c.firstList) {
-		return c.skip("the handler has sent no list", StaysOpen, Overlapping, SendsChanges, SameList,
-			Independent, DeviceIDs, DeviceProperties, DeviceFiles, Released, Refusal, Survives)
+	results := run(rules, 2, "the handler has sent no list")
+	cancel()
+	c.calls.Wait()
+	if c.connection != nil {
+		c.connection.Close()
 	}
-	c.check(StaysOpen, c.staysOpen)
-	c.check(Overlapping, c.overlapping)
-	if what.Change == nil {
-		c.skip("the devices do not change", SendsChanges)
-	} else {
-		c.check(SendsChanges, c.sendsChanges)
-	}
-	c.check(SameList, c.sameList)
-	c.check(Independent, c.independent)
-	c.checkDevices()
-	c.first.cancel()
-	c.check(Released, c.released)
-	if len(what.Invalid) == 0 {
-		return c.skip("no invalid details are given", Refusal, Survives)
-	}
-	c.check(Refusal, c.refusal)
-	c.check(Survives, c.works)
-	return c.results
-}
-
-func (c *checker) check(rule Rule, do func() error) bool {
-	began := time.Now()
-	err := do()
-	c.results = append(c.results, Result{Rule: rule, Err: err, Took: time.Since(began)})
-	return err == nil
-}
-
-func (c *checker) skip(why string, rules ...Rule) []Result {
-	for _, rule := range rules {
-		c.results = append(c.results, Result{Rule: rule, Skipped: why})
-	}
-	return c.results
+	return results
 }
 
 // dial returns a client of an endpoint. It uses the authority that agents use.
@@ -100,44 +112,42 @@ func dial(endpoint string) (*grpc.ClientConn, error) {
 		}))
 }
 
-func (c *checker) connect(connection *grpc.ClientConn) error {
-	if connection == nil {
-		return nil // dial has failed
+func (c *checker) connect(endpoint string) (err error) {
+	if c.connection, err = dial(endpoint); err != nil {
+		return err
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, c.what.patience())
-	defer cancel()
-	connection.Connect()
-	for state := connection.GetState(); state != connectivity.Ready; state = connection.GetState() {
-		if !connection.WaitForStateChange(ctx, state) {
-			return fmt.Errorf("no gRPC connection within %v", c.what.patience())
+	c.connection.Connect()
+	return await(c.ctx, c.what.Patience, func() (bool, error) {
+		if c.connection.GetState() == connectivity.Ready {
+			return true, nil
 		}
-	}
-	return nil
+		return false, fmt.Errorf("no gRPC connection within %v", c.what.Patience)
+	})
 }
 
-func (c *checker) keep(list []*protocol.Device) { c.newest, c.seen = list, append(c.seen, list) }
+// begin opens a call with valid details, and waits for its first list. The caller cancels
+// the call.
+func (c *checker) begin() (*call, error) {
+	begun := c.open(c.what.Details)
+	return begun, c.sends(0, begun)
+}
 
-func (c *checker) firstList() error {
-	c.first = c.open(c.what.Details)
-	list, err := c.first.next(c.what.patience())
-	if err == nil {
-		c.keep(list)
-	}
+func (c *checker) firstList() (err error) {
+	c.first, err = c.begin()
 	return err
 }
 
-// enough returns an error if a list has fewer devices than the Case expects.
-func (c *checker) enough(list []*protocol.Device) error {
-	if len(list) < c.what.MinDevices {
-		return fmt.Errorf("%d devices were found, want %d: is the device there?", len(list), c.what.MinDevices)
-	}
-	return nil
-}
-
+// staysOpen observes the first call, which must also find the devices that the Case expects.
 func (c *checker) staysOpen() error {
-	list, err := c.first.settle(c.newest, c.what.quiet(), c.what.patience(), c.enough)
-	c.keep(list)
-	return err
+	if err := c.first.observe(c.what.Quiet); err != nil {
+		return err
+	}
+	return await(c.ctx, c.what.Patience, func() (bool, error) {
+		if newest, _ := c.first.list(); len(newest) < c.what.MinDevices {
+			return false, fmt.Errorf("%d devices were found, want %d: is the device there?", len(newest), c.what.MinDevices)
+		}
+		return true, nil
+	})
 }
 
 // overlapping opens more calls than there are processors, while the first is open.
@@ -150,97 +160,60 @@ func (c *checker) overlapping() error {
 		calls = append(calls, other)
 	}
 	for i, other := range calls {
-		list, err := other.next(c.what.patience())
-		if err != nil {
+		if err := c.sends(0, other); err != nil {
 			return fmt.Errorf("call %d of %d that are open: %w", i+2, others+1, err)
 		}
-		c.seen = append(c.seen, list)
 	}
 	return nil
 }
 
 func (c *checker) sendsChanges() error {
+	if c.what.Change == nil {
+		return skipped("the devices do not change")
+	}
+	_, former := c.first.list()
 	if err := c.what.Change(c.ctx); err != nil {
 		return fmt.Errorf("change the devices: %w", err)
 	}
-	list, err := c.first.next(c.what.patience())
-	if err == nil {
-		c.keep(list)
-	}
-	return err
+	return c.sends(former, c.first)
 }
 
-// sameList compares the lists of an older and a newer call.
+// sameList compares the lists of an older and a newer call, which may take a moment.
 func (c *checker) sameList() error {
-	other := c.open(c.what.Details)
+	other, err := c.begin()
 	defer other.cancel()
-	list, err := other.next(c.what.patience())
-	if err != nil {
+	if err = errors.Join(err, other.observe(c.what.Quiet/4)); err != nil {
 		return fmt.Errorf("a new call: %w", err)
 	}
-	var difference error
-	for deadline := time.Now().Add(c.what.patience()); ; {
-		if c.newest, err = c.first.settle(c.newest, c.what.quiet()/4, c.what.quiet(), accept); err != nil {
-			return fmt.Errorf("the first call: %w", err)
+	return await(c.ctx, c.what.Patience, func() (bool, error) {
+		if err := c.first.end(); err != nil {
+			return true, fmt.Errorf("the first call: %w", err)
 		}
-		if list, err = other.settle(list, c.what.quiet()/4, c.what.quiet(), accept); err != nil {
-			return fmt.Errorf("a new call: %w", err)
+		older, _ := c.first.list()
+		newer, _ := other.list()
+		if err := differ(older, newer); err != nil {
+			return false, fmt.Errorf("a call that began later has another list: %w: send full lists, and keep the ids of devices", err)
 		}
-		c.seen = append(c.seen, c.newest, list)
-		if difference = differ(c.newest, list); difference == nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("a call that began later has another list: %w: send full lists, and keep the ids of devices", difference)
-		}
-	}
+		return true, nil
+	})
 }
-
-func accept([]*protocol.Device) error { return nil }
 
 // independent cancels one call, and checks that another goes on.
 func (c *checker) independent() error {
-	other := c.open(c.what.Details)
-	if _, err := other.next(c.what.patience()); err != nil {
-		other.cancel()
+	other, err := c.begin()
+	other.cancel()
+	if err != nil {
 		return err
 	}
-	other.cancel()
 	<-other.ended
-	list, err := c.first.settle(c.newest, c.what.quiet()/4, c.what.quiet(), accept)
-	c.keep(list)
-	return err
-}
-
-func (c *checker) checkDevices() {
-	for _, each := range []struct {
-		rule  Rule
-		check func([]*protocol.Device) error
-	}{{DeviceIDs, checkIDs}, {DeviceProperties, checkProperties}, {DeviceFiles, checkFiles}} {
-		count := 0
-		for _, list := range c.seen {
-			count += len(list)
-		}
-		if count == 0 {
-			c.skip("no device was found", each.rule)
-			continue
-		}
-		c.check(each.rule, func() error {
-			for _, list := range c.seen {
-				if err := each.check(list); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
+	return c.first.observe(c.what.Quiet / 4)
 }
 
 // released cancels many calls, each when it has sent a list.
 func (c *checker) released() error {
+	c.first.cancel()
 	for i := range cancelledCalls {
-		other := c.open(c.what.Details)
-		_, err := other.next(c.what.patience())
+		other, err := c.begin()
 		other.cancel()
 		<-other.ended
 		if err != nil {
@@ -250,31 +223,34 @@ func (c *checker) released() error {
 	return nil
 }
 
+const noInvalid = skipped("no invalid details are given")
+
 // refusal sends each of the invalid details while a valid call is open.
 func (c *checker) refusal() error {
-	valid := c.open(c.what.Details)
+	if len(c.what.Invalid) == 0 {
+		return noInvalid
+	}
+	valid, err := c.begin()
 	defer valid.cancel()
-	list, err := valid.next(c.what.patience())
 	if err != nil {
 		return fmt.Errorf("a valid call: %w", err)
 	}
 	for _, details := range c.what.Invalid {
-		invalid := c.open(details)
-		err := invalid.refused(c.what.patience())
-		invalid.cancel()
-		if err != nil {
+		if err := c.refuses(details); err != nil {
 			return fmt.Errorf("discoveryDetails %q: %w", shown(details), err)
 		}
 	}
-	if _, err := valid.settle(list, c.what.quiet()/4, c.what.quiet(), accept); err != nil {
+	if err := valid.observe(c.what.Quiet / 4); err != nil {
 		return fmt.Errorf("a valid call, after another was refused: %w", err)
 	}
 	return nil
 }
 
-func (c *checker) works() error {
-	again := c.open(c.what.Details)
-	defer again.cancel()
-	_, err := again.next(c.what.patience())
+func (c *checker) worksAfterRefusal() error {
+	if len(c.what.Invalid) == 0 {
+		return noInvalid
+	}
+	again, err := c.begin()
+	again.cancel()
 	return err
 }

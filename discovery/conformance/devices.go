@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -27,6 +28,34 @@ const (
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 var permissions = []string{"r", "w", "m", "rw", "rm", "wm", "rwm"}
+
+// The rules about devices.
+const (
+	deviceIDs        = "device ids"
+	deviceProperties = "device properties"
+	deviceFiles      = "mounts and device files"
+)
+
+// inspect checks a list, and keeps what is wrong with it.
+func (c *checker) inspect(list []*protocol.Device) {
+	found := map[string]error{deviceIDs: checkIDs(list), deviceProperties: checkProperties(list), deviceFiles: checkFiles(list)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.devices += len(list)
+	for rule, err := range found {
+		c.faults[rule] = cmp.Or(c.faults[rule], err)
+	}
+}
+
+// found returns what is wrong with the lists of all calls.
+func (c *checker) found(rule string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.devices == 0 {
+		return skipped("no device was found")
+	}
+	return c.faults[rule]
+}
 
 // checkIDs returns an error if devices have no id, or share one.
 func checkIDs(list []*protocol.Device) error {
@@ -77,55 +106,42 @@ func checkProperties(list []*protocol.Device) error {
 
 // checkFiles returns an error if mounts or device files cannot be given to containers.
 func checkFiles(list []*protocol.Device) error {
-	absolute := func(device *protocol.Device, what, name string) error {
-		if !path.IsAbs(name) || path.Clean(name) != name {
-			return fmt.Errorf("device %q: the %s %q is not a clean absolute path", shown(device.GetId()), what, shown(name))
-		}
-		return nil
-	}
 	for _, device := range list {
+		var paths []string
 		for _, mount := range device.GetMounts() {
-			if err := absolute(device, "mount's host_path", mount.GetHostPath()); err != nil {
-				return err
-			}
-			if err := absolute(device, "mount's container_path", mount.GetContainerPath()); err != nil {
-				return err
-			}
+			paths = append(paths, mount.GetHostPath(), mount.GetContainerPath())
 		}
 		for _, spec := range device.GetDeviceSpecs() {
-			if err := absolute(device, "device file's host_path", spec.GetHostPath()); err != nil {
-				return err
-			}
-			if err := absolute(device, "device file's container_path", spec.GetContainerPath()); err != nil {
-				return err
-			}
+			paths = append(paths, spec.GetHostPath(), spec.GetContainerPath())
 			if !slices.Contains(permissions, spec.GetPermissions()) {
 				return fmt.Errorf("device %q: the permissions of %s are %q, want r, w or m, or several in this order",
 					shown(device.GetId()), shown(spec.GetHostPath()), shown(spec.GetPermissions()))
+			}
+		}
+		for _, each := range paths {
+			if !path.IsAbs(each) || path.Clean(each) != each {
+				return fmt.Errorf("device %q: the path %q of a mount or device file is not a clean absolute path", shown(device.GetId()), shown(each))
 			}
 		}
 	}
 	return nil
 }
 
-// differ returns an error if two lists have other devices or other properties.
-func differ(one, other []*protocol.Device) error {
-	find := func(list []*protocol.Device, id string) *protocol.Device {
-		for _, device := range list {
-			if device.GetId() == id {
-				return device
-			}
-		}
-		return nil
+// differ returns an error if one of two lists has a device that the other one lacks.
+func differ(older, newer []*protocol.Device) error {
+	inBoth := map[string]bool{} // by the ids of the newer list
+	for _, device := range newer {
+		inBoth[device.GetId()] = false
 	}
-	for _, device := range one {
-		if find(other, device.GetId()) == nil {
+	for _, device := range older {
+		if _, found := inBoth[device.GetId()]; !found {
 			return fmt.Errorf("the device %q is missing", shown(device.GetId()))
 		}
+		inBoth[device.GetId()] = true
 	}
-	for _, device := range other {
-		if find(one, device.GetId()) == nil {
-			return fmt.Errorf("the device %q is new", shown(device.GetId()))
+	for id, both := range inBoth {
+		if !both {
+			return fmt.Errorf("the device %q is new", shown(id))
 		}
 	}
 	return nil

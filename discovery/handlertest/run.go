@@ -20,12 +20,9 @@ type Case = conformance.Case
 
 // The rules of [Run] that can only be checked in the handler's process.
 const (
-	// Returns: Discover returns promptly when its context is done.
-	Returns conformance.Rule = "Discover returns"
-	// SendsOneAtATime: send is not called concurrently, nor after Discover has returned.
-	SendsOneAtATime conformance.Rule = "sends one list at a time"
-	// NoGoroutines: no goroutine is left when the handler has stopped.
-	NoGoroutines conformance.Rule = "no goroutine is left"
+	returns         = "Discover returns"
+	sendsOneAtATime = "sends one list at a time"
+	noGoroutines    = "no goroutine is left"
 )
 
 // name is the name under which Run serves handlers.
@@ -56,24 +53,13 @@ func RunProgram(t *testing.T, start func(dir string), what Case) {
 	}
 	defer agent.Close()
 	start(dir)
-	patience := what.Patience
-	if patience == 0 {
-		patience = startPatience
-	}
-	endpoint, results := conformance.CheckRegistration(t.Context(), agent, "", patience)
-	if endpoint != "" {
-		results = append(results, conformance.Check(t.Context(), endpoint, what)...)
-	}
-	report(t, results)
+	report(t, agent.Check(t.Context(), "", what))
 }
-
-// startPatience is how long a program may take to start and to register.
-const startPatience = 30 * time.Second
 
 func report(t *testing.T, results []conformance.Result) {
 	t.Helper()
 	for _, result := range results {
-		t.Run(string(result.Rule), func(t *testing.T) {
+		t.Run(result.Rule, func(t *testing.T) {
 			switch {
 			case result.Err != nil:
 				t.Error(result.Err)
@@ -115,25 +101,22 @@ func check(t *testing.T, handler discovery.Handler, what Case) []conformance.Res
 		log := slog.New(slog.DiscardHandler)
 		ended <- discovery.Serve(ctx, name, observed, discovery.Options{Dir: dir, Logger: log})
 	}()
-	endpoint, results := conformance.CheckRegistration(ctx, agent, name, what.Patience)
-	if endpoint != "" {
-		results = append(results, conformance.Check(ctx, endpoint, what)...)
-	}
+	results := agent.Check(ctx, name, what)
 	returned := observed.idle(what.Patience)
 	results = append(results,
-		conformance.Result{Rule: Returns, Err: returned},
-		conformance.Result{Rule: SendsOneAtATime, Err: observed.misuse()})
+		conformance.Result{Rule: returns, Err: returned},
+		conformance.Result{Rule: sendsOneAtATime, Err: observed.misuse()})
 	cancel()
 	agent.Close()
 	if returned != nil {
-		return append(results, conformance.Result{Rule: NoGoroutines, Skipped: "Discover has not returned"})
+		return append(results, conformance.Result{Rule: noGoroutines, Skipped: "Discover has not returned"})
 	}
 	select {
 	case err = <-ended:
 	case <-time.After(what.Patience):
 		err = fmt.Errorf("the handler has not stopped within %v", what.Patience)
 	}
-	return append(results, conformance.Result{Rule: NoGoroutines, Err: errors.Join(err, goleak.Find(before))})
+	return append(results, conformance.Result{Rule: noGoroutines, Err: errors.Join(err, goleak.Find(before))})
 }
 
 // defaultPatience is the default of Case.Patience.

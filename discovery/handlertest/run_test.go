@@ -98,7 +98,7 @@ func TestNoDevices(t *testing.T) {
 	what := sample(l)
 	what.MinDevices, what.Change = 0, nil
 	for _, result := range check(t, correct(l), what) {
-		aboutDevices := strings.Contains(string(result.Rule), "device") || result.Rule == conformance.SendsChanges
+		aboutDevices := strings.Contains(result.Rule, "device") || result.Rule == "sends changes"
 		if result.Err != nil || (result.Skipped != "") != aboutDevices {
 			t.Errorf("%s: %v, skipped because %q", result.Rule, result.Err, result.Skipped)
 		}
@@ -113,35 +113,35 @@ func block(ctx context.Context) error {
 
 // broken are handlers that each break a rule.
 var broken = map[string]struct {
-	rule   conformance.Rule
+	rule   string
 	text   string
 	handle func(l *list) function // instead of what follows correct discoveryDetails
 }{
-	"no empty list": {conformance.FirstList, "no list was sent", func(*list) function {
+	"no empty list": {"first list", "no list was sent", func(*list) function {
 		return func(ctx context.Context, _ discovery.Request, _ sendFunc) error { return block(ctx) }
 	}},
-	"ends after the first list": {conformance.StaysOpen, "the call ended", func(l *list) function {
+	"ends after the first list": {"stays open", "the call ended", func(l *list) function {
 		return func(_ context.Context, _ discovery.Request, send sendFunc) error {
 			devices, _ := l.get()
 			return send(devices)
 		}
 	}},
-	"fails": {conformance.FirstList, "the bus is off", func(*list) function {
+	"fails": {"first list", "the bus is off", func(*list) function {
 		return func(context.Context, discovery.Request, sendFunc) error { return errors.New("the bus is off") }
 	}},
-	"an empty id":   {conformance.DeviceIDs, "has no id", sendOnly(discovery.Device{})},
-	"a repeated id": {conformance.DeviceIDs, `the id "a"`, sendOnly(discovery.Device{ID: "a"}, discovery.Device{ID: "a"})},
-	"a property with =": {conformance.DeviceProperties, `the property "A=B"`,
+	"an empty id":   {"device ids", "has no id", sendOnly(discovery.Device{})},
+	"a repeated id": {"device ids", `the id "a"`, sendOnly(discovery.Device{ID: "a"}, discovery.Device{ID: "a"})},
+	"a property with =": {"device properties", `the property "A=B"`,
 		sendOnly(discovery.Device{ID: "a", Properties: map[string]string{"A=B": ""}})},
-	"a large property": {conformance.DeviceProperties, "more than 8192 bytes",
+	"a large property": {"device properties", "more than 8192 bytes",
 		sendOnly(discovery.Device{ID: "a", Properties: map[string]string{"A": strings.Repeat("x", 8193)}})},
-	"a relative mount": {conformance.DeviceFiles, `"tmp" is not a clean absolute path`,
+	"a relative mount": {"mounts and device files", `"tmp" of a mount or device file is not a clean absolute path`,
 		sendOnly(discovery.Device{ID: "a", Mounts: []discovery.Mount{{HostPath: "tmp", ContainerPath: "/tmp"}}})},
-	"a path with ..": {conformance.DeviceFiles, "is not a clean absolute path",
+	"a path with ..": {"mounts and device files", "is not a clean absolute path",
 		sendOnly(discovery.Device{ID: "a", DeviceSpecs: []discovery.DeviceSpec{{HostPath: "/dev/../a", ContainerPath: "/a", Permissions: "r"}}})},
-	"permissions in another order": {conformance.DeviceFiles, `are "mr"`,
+	"permissions in another order": {"mounts and device files", `are "mr"`,
 		sendOnly(discovery.Device{ID: "a", DeviceSpecs: []discovery.DeviceSpec{{HostPath: "/a", ContainerPath: "/a", Permissions: "mr"}}})},
-	"one call at a time": {conformance.Overlapping, "call 2 of 5", func(l *list) function {
+	"one call at a time": {"overlapping calls", "call 2 of 5", func(l *list) function {
 		var mu sync.Mutex
 		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			for !mu.TryLock() {
@@ -155,14 +155,14 @@ var broken = map[string]struct {
 			return correct(l)(ctx, request, send)
 		}
 	}},
-	"another id for each call": {conformance.SameList, `is missing: send full lists`, func(*list) function {
+	"another id for each call": {"same list for each call", `is missing: send full lists`, func(*list) function {
 		var count atomic.Int64
 		return func(ctx context.Context, _ discovery.Request, send sendFunc) error {
 			id := fmt.Sprint("a-", count.Add(1))
 			return errors.Join(send([]discovery.Device{{ID: id}, {ID: id + "x"}}), block(ctx))
 		}
 	}},
-	"only what is new": {conformance.SameList, `the device "a" is new`, func(l *list) function {
+	"only what is new": {"same list for each call", `the device "a" is new`, func(l *list) function {
 		return func(ctx context.Context, _ discovery.Request, send sendFunc) error {
 			known := map[string]bool{}
 			for {
@@ -182,13 +182,13 @@ var broken = map[string]struct {
 			}
 		}
 	}},
-	"changes are not sent": {conformance.SendsChanges, "no list was sent", func(l *list) function {
+	"changes are not sent": {"sends changes", "no list was sent", func(l *list) function {
 		return func(ctx context.Context, _ discovery.Request, send sendFunc) error {
 			devices, _ := l.get()
 			return errors.Join(send(devices), block(ctx))
 		}
 	}},
-	"calls end together": {conformance.Independent, "the call ended", func(l *list) function {
+	"calls end together": {"independent calls", "the call ended", func(l *list) function {
 		var mu sync.Mutex
 		gone := make(chan struct{})
 		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
@@ -217,7 +217,7 @@ var broken = map[string]struct {
 			return nil
 		}
 	}},
-	"few threads that are not released": {conformance.Released, "calls that were cancelled: no list was sent", func(l *list) function {
+	"few threads that are not released": {"cancelled calls are released", "calls that were cancelled: no list was sent", func(l *list) function {
 		threads := make(chan struct{}, 25)
 		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			select {
@@ -228,13 +228,13 @@ var broken = map[string]struct {
 			return correct(l)(ctx, request, send)
 		}
 	}},
-	"accepts wrong details": {conformance.Refusal, "not refused: a list of 2 devices was sent", func(l *list) function {
+	"accepts wrong details": {"refusal", "not refused: a list of 2 devices was sent", func(l *list) function {
 		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			request.Details = "good"
 			return correct(l)(ctx, request, send)
 		}
 	}},
-	"refuses without the code": {conformance.Refusal, "refused with Unavailable, want INVALID_ARGUMENT", func(l *list) function {
+	"refuses without the code": {"refusal", "refused with Unavailable, want INVALID_ARGUMENT", func(l *list) function {
 		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			if request.Details != "good" {
 				return errors.New("bad details")
@@ -242,7 +242,7 @@ var broken = map[string]struct {
 			return correct(l)(ctx, request, send)
 		}
 	}},
-	"refuses without a text": {conformance.Refusal, "refused without a text", func(l *list) function {
+	"refuses without a text": {"refusal", "refused without a text", func(l *list) function {
 		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			if request.Details != "good" {
 				return discovery.Invalid("")
@@ -250,7 +250,7 @@ var broken = map[string]struct {
 			return correct(l)(ctx, request, send)
 		}
 	}},
-	"does not survive": {conformance.Survives, "no list was sent", func(l *list) function {
+	"does not survive": {"works after a refusal", "no list was sent", func(l *list) function {
 		var dead atomic.Bool
 		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			if dead.Load() {
@@ -263,7 +263,7 @@ var broken = map[string]struct {
 			return err
 		}
 	}},
-	"ignores the context": {Returns, "calls have not returned", func(l *list) function {
+	"ignores the context": {returns, "calls have not returned", func(l *list) function {
 		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			err := correct(l)(ctx, request, send)
 			if request.Details == "good" {
@@ -272,7 +272,7 @@ var broken = map[string]struct {
 			return err
 		}
 	}},
-	"sends from two goroutines": {SendsOneAtATime, "while another call of it had not returned", func(l *list) function {
+	"sends from two goroutines": {sendsOneAtATime, "while another call of it had not returned", func(l *list) function {
 		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			var both sync.WaitGroup
 			for range 2 {
@@ -289,7 +289,7 @@ var broken = map[string]struct {
 			return correct(l)(ctx, request, send)
 		}
 	}},
-	"leaves a goroutine": {NoGoroutines, "found unexpected goroutines", func(l *list) function {
+	"leaves a goroutine": {noGoroutines, "found unexpected goroutines", func(l *list) function {
 		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			go func() { <-l.over }()
 			return correct(l)(ctx, request, send)
@@ -309,7 +309,7 @@ func sendOnly(devices ...discovery.Device) func(*list) function {
 func TestBrokenHandlers(t *testing.T) {
 	for name, tc := range broken {
 		t.Run(name, func(t *testing.T) {
-			if tc.rule != NoGoroutines {
+			if tc.rule != noGoroutines {
 				t.Parallel()
 			}
 			l := newList("a", "b")
