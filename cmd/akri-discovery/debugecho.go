@@ -1,23 +1,16 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
+	"cmp"
+	"fmt"
+
+	"github.com/spf13/pflag"
 
 	"akri.sh/akri/discovery/debugecho"
 	"akri.sh/akri/discovery/embeddable"
 )
 
-func newDebugEcho(environment func(string) string) *cobra.Command {
-	var serve serveFlags
-	var shared string
-	file := environment(debugecho.AvailabilityVariable)
-	if file == "" {
-		file = debugecho.DefaultAvailabilityFile
-	}
-	cmd := &cobra.Command{
-		Use:   "debug-echo",
-		Short: "Find the devices that the Configuration lists",
-		Long: `debug-echo runs the handler debugEcho, for trials and tests. It reports one device
+const debugEchoManual = `debug-echo runs the handler debugEcho, for trials and tests. It reports one device
 for each description in discoveryDetails.
 
     discoveryHandler:
@@ -30,20 +23,26 @@ for each description in discoveryDetails.
 It is the device's id and its property DEBUG_ECHO_DESCRIPTION. While the
 availability file contains the word OFFLINE, there are no devices.
 
-The environment variables in parentheses are the defaults of the flags.`,
-		Args: cobra.NoArgs,
-	}
-	cmd.Flags().StringVar(&shared, "shared", environment(debugecho.SharedVariable),
-		"whether several nodes see the same devices: true or false (DEBUG_ECHO_INSTANCES_SHARED); required")
-	cmd.Flags().StringVar(&file, "availability-file", file,
-		"file that makes the devices disappear while it contains OFFLINE (DEBUG_ECHO_AVAILABILITY_FILE)")
-	serve.add(cmd, environment)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var err error
-		if serve.options.Shared, err = boolOf("shared", debugecho.SharedVariable, shared); err != nil {
-			return err
+The environment variables in parentheses are the defaults of the flags.`
+
+func init() {
+	commands = append(commands, func(environment func(string) string) command {
+		var shared, file string
+		return command{
+			use: "debug-echo", short: "Find the devices that the Configuration lists", manual: debugEchoManual,
+			flags: func(flags *pflag.FlagSet) {
+				flags.StringVar(&shared, "shared", environment(debugecho.SharedVariable),
+					"whether several nodes see the same devices: true or false (DEBUG_ECHO_INSTANCES_SHARED); required")
+				flags.StringVar(&file, "availability-file", cmp.Or(environment(debugecho.AvailabilityVariable), debugecho.DefaultAvailabilityFile),
+					"file that makes the devices disappear while it contains OFFLINE (DEBUG_ECHO_AVAILABILITY_FILE)")
+			},
+			handler: func() (embeddable.Handler, error) {
+				isShared, err := debugecho.ParseShared(shared)
+				if err != nil {
+					return embeddable.Handler{}, fmt.Errorf("--shared, or the environment variable %w", err)
+				}
+				return embeddable.DebugEcho(isShared, file), nil
+			},
 		}
-		return serve.serveEmbeddable(cmd, embeddable.DebugEcho(serve.options.Shared, file))
-	}
-	return cmd
+	})
 }

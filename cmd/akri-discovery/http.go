@@ -1,23 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/embeddable"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/web"
 )
 
-func newHTTP(environment func(string) string) *cobra.Command {
-	var serve serveFlags
-	var allow, deny []string
-	cmd := &cobra.Command{
-		Use:   "http",
-		Short: "Find web servers, from a list or an index",
-		Long: `http runs the handler http, which finds devices that are web servers. A device exists
+const httpManual = `http runs the handler http, which finds devices that are web servers. A device exists
 while it responds as expected.
 
     discoveryHandler:
@@ -49,27 +46,26 @@ Properties: HTTP_URL, AKRI_HTTP_DEVICE_ENDPOINT (the same), and those above. The
 the URL, unless index.id is set.
 
 Authors of Configurations choose the URLs: restrict the networks that the handler may
-connect to with the flags below.`,
-		Args: cobra.NoArgs,
-	}
-	cmd.Flags().StringSliceVar(&allow, "allow-networks", nil, "connect only to these networks, such as 10.0.0.0/8; default: all")
-	cmd.Flags().StringSliceVar(&deny, "deny-networks", web.DefaultDeny, "never connect to these networks")
-	serve.add(cmd, environment)
-	serve.addShared(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var networks web.Networks
-		var err error
-		if networks.Allow, err = prefixes("allow-networks", allow); err != nil {
-			return err
+connect to with the flags below.`
+
+func init() {
+	commands = append(commands, func(func(string) string) command {
+		var allow, deny []string
+		return command{
+			use: "http", short: "Find web servers, from a list or an index", manual: httpManual, onNetwork: true,
+			flags: func(flags *pflag.FlagSet) {
+				flags.StringSliceVar(&allow, "allow-networks", nil, "connect only to these networks, such as 10.0.0.0/8; default: all")
+				flags.StringSliceVar(&deny, "deny-networks", web.DefaultDeny, "never connect to these networks")
+			},
+			handler: func() (embeddable.Handler, error) {
+				allowed, err := prefixes("allow-networks", allow)
+				denied, err2 := prefixes("deny-networks", deny)
+				return embeddable.Handler{Name: web.Name, New: func(metrics *monitor.Metrics, _ *slog.Logger) discovery.Handler {
+					return web.Handler{Networks: web.Networks{Allow: allowed, Deny: denied}, Metrics: metrics}
+				}}, errors.Join(err, err2)
+			},
 		}
-		if networks.Deny, err = prefixes("deny-networks", deny); err != nil {
-			return err
-		}
-		return serve.serve(cmd, web.Name, func(metrics *monitor.Metrics) discovery.Handler {
-			return web.Handler{Networks: networks, Metrics: metrics}
-		})
-	}
-	return cmd
+	})
 }
 
 // prefixes parses the networks in a flag.

@@ -35,7 +35,9 @@ the Configurations that refer to it.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetUsageFunc(printUsage)
-	root.AddCommand(newDebugEcho(environment), newHTTP(environment), newMDNS(environment), newMQTT(environment),
-		newONVIF(environment), newOPCUA(environment), newUDEV(environment), newCheck(), manpages.NewCommand())
+	for _, handler := range commands {
+		root.AddCommand(handler(environment).cobra(environment))
+	}
+	root.AddCommand(newCheck(), manpages.NewCommand())
 	return root
 }

@@ -15,7 +15,7 @@ func TestDebugEchoNamesMissingFlags(t *testing.T) {
 		want        string
 	}{
 		"shared is not set": {[]string{"debug-echo"}, nil, "DEBUG_ECHO_INSTANCES_SHARED"},
-		"not a Boolean":     {[]string{"debug-echo"}, map[string]string{"DEBUG_ECHO_INSTANCES_SHARED": "maybe"}, "want true or false"},
+		"not a Boolean":     {[]string{"debug-echo"}, map[string]string{"DEBUG_ECHO_INSTANCES_SHARED": "maybe"}, `--shared, or the environment variable DEBUG_ECHO_INSTANCES_SHARED is "maybe": set it to true`},
 		"no directory": {[]string{"debug-echo", "--shared=true", "--discovery-handlers-dir=/nowhere"}, nil,
 			"DISCOVERY_HANDLERS_DIRECTORY"},
 		"an unknown level":   {[]string{"debug-echo", "--shared=true", "--log-level=loud"}, nil, "debug, info, warn or error"},

@@ -1,20 +1,16 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
+	"log/slog"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/embeddable"
 	"akri.sh/akri/discovery/mdns"
 	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/monitor"
 )
 
-func newMDNS(environment func(string) string) *cobra.Command {
-	var serve serveFlags
-	cmd := &cobra.Command{
-		Use:   "mdns",
-		Short: "Find services that announce themselves by mDNS and DNS-SD",
-		Long: `mdns runs the handler mdns. It finds services that announce themselves in the
+const mdnsManual = `mdns runs the handler mdns. It finds services that announce themselves in the
 node's networks by Multicast DNS and DNS-SD (also called Bonjour or Zeroconf), such
 as printers, cameras, gateways and OPC UA servers. It must run in the network of the
 host, as multicast packets do not reach the network of a Pod.
@@ -49,15 +45,17 @@ A device's id is the full name of the service in lower case, such as
 A device disappears when it says goodbye, or when its records have expired and
 further questions remain unanswered: about 150 s after it was switched off.
 
-The environment variables in parentheses are the defaults of the flags.`,
-		Args: cobra.NoArgs,
-	}
-	serve.add(cmd, environment)
-	serve.addShared(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return serve.serve(cmd, mdns.Name, func(metrics *monitor.Metrics) discovery.Handler {
-			return mdns.New(browse.New(browse.Options{Failed: metrics.Failed}))
-		})
-	}
-	return cmd
+The environment variables in parentheses are the defaults of the flags.`
+
+func init() {
+	commands = append(commands, func(func(string) string) command {
+		return command{
+			use: "mdns", short: "Find services that announce themselves by mDNS and DNS-SD", manual: mdnsManual, onNetwork: true,
+			handler: func() (embeddable.Handler, error) {
+				return embeddable.Handler{Name: mdns.Name, New: func(metrics *monitor.Metrics, _ *slog.Logger) discovery.Handler {
+					return mdns.New(browse.New(browse.Options{Failed: metrics.Failed}))
+				}}, nil
+			},
+		}
+	})
 }

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
+	"log/slog"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/embeddable"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/mqtt"
 )
 
-// mqttManual is the text of --help.
 const mqttManual = `mqtt runs the handler mqtt. It connects to a broker for each Configuration and finds
 the devices that announce themselves there.
 
@@ -68,20 +68,15 @@ ends, and the grace period of the Configuration begins.
 
 The environment variables in parentheses are the defaults of the flags.`
 
-func newMQTT(environment func(string) string) *cobra.Command {
-	var serve serveFlags
-	cmd := &cobra.Command{
-		Use:   "mqtt",
-		Short: "Find devices that announce themselves at an MQTT broker",
-		Long:  mqttManual,
-		Args:  cobra.NoArgs,
-	}
-	serve.add(cmd, environment)
-	serve.addShared(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return serve.serve(cmd, mqtt.Name, func(metrics *monitor.Metrics) discovery.Handler {
-			return mqtt.Handler{Metrics: metrics}
-		})
-	}
-	return cmd
+func init() {
+	commands = append(commands, func(func(string) string) command {
+		return command{
+			use: "mqtt", short: "Find devices that announce themselves at an MQTT broker", manual: mqttManual, onNetwork: true,
+			handler: func() (embeddable.Handler, error) {
+				return embeddable.Handler{Name: mqtt.Name, New: func(metrics *monitor.Metrics, _ *slog.Logger) discovery.Handler {
+					return mqtt.Handler{Metrics: metrics}
+				}}, nil
+			},
+		}
+	})
 }

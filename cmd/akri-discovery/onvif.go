@@ -1,17 +1,8 @@
 package main
 
-import (
-	"github.com/spf13/cobra"
+import "akri.sh/akri/discovery/embeddable"
 
-	"akri.sh/akri/discovery/embeddable"
-)
-
-func newONVIF(environment func(string) string) *cobra.Command {
-	var serve serveFlags
-	cmd := &cobra.Command{
-		Use:   "onvif",
-		Short: "Find network cameras",
-		Long: `onvif runs the handler onvif, which finds network cameras and other devices that
+const onvifManual = `onvif runs the handler onvif, which finds network cameras and other devices that
 implement ONVIF. It sends probes on each network interface that can multicast,
 listens for Hello and Bye, and asks each device for its properties. Multicast needs
 the network of the host; without it, list addresses.
@@ -47,11 +38,13 @@ and device_credential_ref_list. They are never properties of a device.
 A camera is gone when it has missed several probes, or has sent Bye, and does not
 answer requests either.
 
-The environment variables in parentheses are the defaults of the flags.`,
-		Args: cobra.NoArgs,
-	}
-	serve.add(cmd, environment)
-	serve.addShared(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return serve.serveEmbeddable(cmd, embeddable.ONVIF()) }
-	return cmd
+The environment variables in parentheses are the defaults of the flags.`
+
+func init() {
+	commands = append(commands, func(func(string) string) command {
+		return command{
+			use: "onvif", short: "Find network cameras", manual: onvifManual, onNetwork: true,
+			handler: func() (embeddable.Handler, error) { return embeddable.ONVIF(), nil },
+		}
+	})
 }

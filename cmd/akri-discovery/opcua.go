@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"akri.sh/akri/discovery/embeddable"
 )
@@ -52,25 +52,19 @@ and modes, such as Basic256Sha256/SignAndEncrypt,None/None.
 
 The environment variables in parentheses are the defaults of the flags.`
 
-func newOPCUA(environment func(string) string) *cobra.Command {
-	var serve serveFlags
-	var networks []string
-	cmd := &cobra.Command{
-		Use:   "opcua",
-		Short: "Find OPC UA servers",
-		Long:  opcuaManual,
-		Args:  cobra.NoArgs,
-	}
-	cmd.Flags().StringSliceVar(&networks, "scan-networks", nil,
-		"networks, such as 10.1.0.0/16, that Configurations may scan; none by default")
-	serve.add(cmd, environment)
-	serve.addShared(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		scan, err := prefixes("scan-networks", networks)
-		if err != nil {
-			return err
+func init() {
+	commands = append(commands, func(func(string) string) command {
+		var networks []string
+		return command{
+			use: "opcua", short: "Find OPC UA servers", manual: opcuaManual, onNetwork: true,
+			flags: func(flags *pflag.FlagSet) {
+				flags.StringSliceVar(&networks, "scan-networks", nil,
+					"networks, such as 10.1.0.0/16, that Configurations may scan; none by default")
+			},
+			handler: func() (embeddable.Handler, error) {
+				scan, err := prefixes("scan-networks", networks)
+				return embeddable.OPCUA(scan), err
+			},
 		}
-		return serve.serveEmbeddable(cmd, embeddable.OPCUA(scan))
-	}
-	return cmd
+	})
 }

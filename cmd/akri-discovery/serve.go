@@ -1,14 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/coalesce"
@@ -31,13 +32,10 @@ type serveFlags struct {
 }
 
 func (f *serveFlags) add(cmd *cobra.Command, environment func(string) string) {
-	dir := environment("DISCOVERY_HANDLERS_DIRECTORY")
-	if dir == "" {
-		dir = discovery.DefaultDir
-	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.options.Dir, "discovery-handlers-dir", dir,
+	flags.StringVar(&f.options.Dir, "discovery-handlers-dir",
+		cmp.Or(environment("DISCOVERY_HANDLERS_DIRECTORY"), discovery.DefaultDir),
 		"directory of the agent's and this handler's sockets (DISCOVERY_HANDLERS_DIRECTORY)")
 	flags.StringVar(&f.options.Host, "pod-ip", environment("POD_IP"),
 		"listen on this address, which the agent must reach, instead of a socket in the directory (POD_IP)")
@@ -52,19 +50,48 @@ func (f *serveFlags) add(cmd *cobra.Command, environment func(string) string) {
 	flags.StringVar(&f.level, "log-level", "info", "minimum level to log: debug, info, warn or error")
 }
 
-// addShared adds the flag of handlers of devices on a network.
-func (f *serveFlags) addShared(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.options.Shared, "shared", true,
-		"whether several nodes see the same devices; set it to false if each node has a network of its own, "+
-			"so that an equal address on two nodes is two devices")
+// command describes the command of a handler.
+type command struct {
+	use, short, manual string
+	// onNetwork means that several nodes see the same devices, unless --shared is false.
+	onNetwork bool
+	// flags adds flags that only this handler has; may be nil.
+	flags func(flags *pflag.FlagSet)
+	// handler returns the handler that the flags describe.
+	handler func() (embeddable.Handler, error)
 }
 
-// serve serves a handler until the command's context ends. create receives the metrics
-// in which the handler counts its scans and failures.
-func (f *serveFlags) serve(cmd *cobra.Command, name string, create func(*monitor.Metrics) discovery.Handler) error {
-	if f.name != "" {
-		name = f.name
+// commands are filled by the handlers' files.
+var commands []func(environment func(string) string) command
+
+func (c command) cobra(environment func(string) string) *cobra.Command {
+	var serve serveFlags
+	cmd := &cobra.Command{Use: c.use, Short: c.short, Long: c.manual, Args: cobra.NoArgs}
+	if c.flags != nil {
+		c.flags(cmd.Flags())
 	}
+	serve.add(cmd, environment)
+	if c.onNetwork {
+		cmd.Flags().BoolVar(&serve.options.Shared, "shared", true,
+			"whether several nodes see the same devices; set it to false if each node has a network of its own, "+
+				"so that an equal address on two nodes is two devices")
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		handler, err := c.handler()
+		if err != nil {
+			return err
+		}
+		if !c.onNetwork {
+			serve.options.Shared = handler.Shared
+		}
+		return serve.serve(cmd, handler)
+	}
+	return cmd
+}
+
+// serve serves a handler until the command's context ends.
+func (f *serveFlags) serve(cmd *cobra.Command, what embeddable.Handler) error {
+	name := cmp.Or(f.name, what.Name)
 	var minimum slog.Level
 	if err := minimum.UnmarshalText([]byte(f.level)); err != nil {
 		return fmt.Errorf("--log-level %q: want debug, info, warn or error", f.level)
@@ -93,28 +120,9 @@ func (f *serveFlags) serve(cmd *cobra.Command, name string, create func(*monitor
 	defer stopProbes()
 	garbage.Limit()
 	f.options.Logger.Info("Handler started", "handler", name, "version", version.String())
-	handler := metrics.Wrap(create(metrics), f.options.Logger)
+	handler := metrics.Wrap(what.New(metrics, f.options.Logger), f.options.Logger)
 	if f.options.Static { // the agents of all nodes send the same requests
 		handler = coalesce.Wrap(handler)
 	}
 	return discovery.Serve(cmd.Context(), name, handler, f.options)
-}
-
-// serveEmbeddable serves a handler that agents can run as well.
-func (f *serveFlags) serveEmbeddable(cmd *cobra.Command, handler embeddable.Handler) error {
-	return f.serve(cmd, handler.Name, func(metrics *monitor.Metrics) discovery.Handler {
-		return handler.New(metrics, f.options.Logger)
-	})
-}
-
-// boolOf parses a flag whose default is an environment variable.
-func boolOf(flag, variable, text string) (bool, error) {
-	switch value, err := strconv.ParseBool(text); {
-	case text == "":
-		return false, fmt.Errorf("--%s is not set: set it, or the environment variable %s, to true or false", flag, variable)
-	case err != nil:
-		return false, fmt.Errorf("--%s (%s) is %q: want true or false", flag, variable, text)
-	default:
-		return value, nil
-	}
 }

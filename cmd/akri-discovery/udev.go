@@ -1,19 +1,13 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"akri.sh/akri/discovery/embeddable"
 	"akri.sh/akri/discovery/udev"
 )
 
-func newUDEV(environment func(string) string) *cobra.Command {
-	var serve serveFlags
-	var options udev.Options
-	cmd := &cobra.Command{
-		Use:   "udev",
-		Short: "Find the devices of the node: USB adapters, cameras, disks",
-		Long: `udev runs the handler udev, which finds the devices of its own node by rules in udev's
+const udevManual = `udev runs the handler udev, which finds the devices of its own node by rules in udev's
 syntax. Containers that use a device get its device file.
 
     discoveryHandler:
@@ -48,14 +42,18 @@ groupRecursive, UDEV_DEVNODE_0, UDEV_DEVNODE_1 and so on; and those in propertie
 The handler needs no privileges. It reads sysfs, the database of udev if /run/udev is
 mounted, and the kernel's events, which do not reach other user namespaces.
 
-The environment variables in parentheses are the defaults of the flags.`,
-		Args: cobra.NoArgs,
-	}
-	cmd.Flags().StringVar(&options.Sys, "sysfs-dir", udev.DefaultSys, "directory where sysfs is mounted")
-	cmd.Flags().StringVar(&options.Run, "udev-dir", udev.DefaultRun, "directory of udevd, with its database")
-	serve.add(cmd, environment)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return serve.serveEmbeddable(cmd, embeddable.UDEV(options))
-	}
-	return cmd
+The environment variables in parentheses are the defaults of the flags.`
+
+func init() {
+	commands = append(commands, func(func(string) string) command {
+		var options udev.Options
+		return command{
+			use: "udev", short: "Find the devices of the node: USB adapters, cameras, disks", manual: udevManual,
+			flags: func(flags *pflag.FlagSet) {
+				flags.StringVar(&options.Sys, "sysfs-dir", udev.DefaultSys, "directory where sysfs is mounted")
+				flags.StringVar(&options.Run, "udev-dir", udev.DefaultRun, "directory of udevd, with its database")
+			},
+			handler: func() (embeddable.Handler, error) { return embeddable.UDEV(options), nil },
+		}
+	})
 }

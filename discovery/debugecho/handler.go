@@ -2,7 +2,9 @@ package debugecho
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +39,15 @@ type Handler struct {
 }
 
 var _ discovery.Handler = Handler{}
+
+// ParseShared parses the value of SharedVariable, whose name the error has.
+func ParseShared(text string) (bool, error) {
+	shared, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("%s is %q: set it to true if several nodes see the same devices, or to false", SharedVariable, text)
+	}
+	return shared, nil
+}
 
 // Discover implements [discovery.Handler].
 func (h Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"akri.sh/akri/discovery/debugecho"
@@ -17,10 +16,9 @@ import (
 // the handlers' names.
 var defaults = map[string]func(environment func(string) string) (Handler, error){
 	debugecho.Name: func(environment func(string) string) (Handler, error) {
-		shared, err := strconv.ParseBool(environment(debugecho.SharedVariable))
+		shared, err := debugecho.ParseShared(environment(debugecho.SharedVariable))
 		if err != nil {
-			return Handler{}, fmt.Errorf("environment variable %s is %q: set it to true if several nodes see the same devices, or to false",
-				debugecho.SharedVariable, environment(debugecho.SharedVariable))
+			return Handler{}, fmt.Errorf("environment variable %w", err)
 		}
 		return DebugEcho(shared, environment(debugecho.AvailabilityVariable)), nil
 	},
