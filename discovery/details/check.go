@@ -14,15 +14,10 @@ import (
 // maxQuoted is how many bytes of a wrong value a message quotes.
 const maxQuoted = 60
 
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
-
 // check compares a value with the type that it will be decoded into.
 func check(path string, target reflect.Type, value any) *Fault {
 	if value == nil {
 		return nil
-	}
-	if reflect.PointerTo(target).Implements(unmarshaler) {
-		return checkCustom(path, target, value)
 	}
 	switch target.Kind() {
 	case reflect.Pointer:
@@ -47,18 +42,6 @@ func check(path string, target reflect.Type, value any) *Fault {
 		return nil
 	}
 	return checkScalar(path, target, value)
-}
-
-// checkCustom decodes the value of a type with a method UnmarshalJSON, for its error.
-func checkCustom(path string, target reflect.Type, value any) *Fault {
-	data, err := json.Marshal(value)
-	if err == nil {
-		err = json.Unmarshal(data, reflect.New(target).Interface())
-	}
-	if err != nil {
-		return Faultf(path, "%s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return nil
 }
 
 func checkStruct(path string, target reflect.Type, value any) *Fault {
@@ -117,8 +100,11 @@ func checkMap(path string, target reflect.Type, value any) *Fault {
 	return nil
 }
 
+// maxExact bounds the integers that YAML keeps exactly.
+const maxExact = 1 << 53
+
 func checkScalar(path string, target reflect.Type, value any) *Fault {
-	switch kind := target.Kind(); kind {
+	switch target.Kind() {
 	case reflect.String:
 		if _, ok := value.(string); !ok {
 			fault := wrongType(path, "a string", value)
@@ -132,36 +118,14 @@ func checkScalar(path string, target reflect.Type, value any) *Fault {
 		if _, ok := value.(bool); !ok {
 			return wrongType(path, "true or false", value)
 		}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return checkInteger(path, target, value)
-	case reflect.Float32, reflect.Float64:
-		if _, ok := value.(float64); !ok {
-			return wrongType(path, "a number", value)
+	case reflect.Int:
+		number, ok := value.(float64)
+		if !ok || number != math.Trunc(number) {
+			return wrongType(path, "an integer", value)
 		}
-	}
-	return nil
-}
-
-// maxExact bounds the integers that YAML keeps exactly.
-const maxExact = 1 << 53
-
-func checkInteger(path string, target reflect.Type, value any) *Fault {
-	number, ok := value.(float64)
-	if !ok || number != math.Trunc(number) {
-		return wrongType(path, "an integer", value)
-	}
-	zero := reflect.Zero(target)
-	outside := math.Abs(number) > maxExact
-	if !outside {
-		if target.Kind() >= reflect.Uint {
-			outside = number < 0 || zero.OverflowUint(uint64(number))
-		} else {
-			outside = zero.OverflowInt(int64(number))
+		if math.Abs(number) > maxExact {
+			return Faultf(path, "%.15g is out of range", number)
 		}
-	}
-	if outside {
-		return Faultf(path, "%.15g is out of range", number)
 	}
 	return nil
 }

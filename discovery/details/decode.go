@@ -17,9 +17,9 @@ var decoding sync.Mutex
 
 // Decode decodes discoveryDetails, which are YAML, into the struct that into points to.
 // The struct has a json tag for each field. Its fields may be structs, pointers, slices,
-// maps with strings as keys, strings, Booleans, numbers, any, and types with a method
-// UnmarshalJSON. Fields without a key, and those whose value is null, keep their values,
-// which are the defaults. An error is a *[Fault].
+// maps with strings as keys, strings, Booleans, integers of type int, and any. Fields
+// without a key, and those whose value is null, keep their values, which are the defaults.
+// An error is a *[Fault].
 func Decode(discoveryDetails string, into any) error {
 	decoding.Lock()
 	defer decoding.Unlock()

@@ -20,33 +20,19 @@ type sample struct {
 	Text   string            `json:"text"`
 	Texts  []string          `json:"texts"`
 	Flag   *bool             `json:"flag"`
-	Small  int32             `json:"small"`
-	Port   uint16            `json:"port"`
-	Ratio  float64           `json:"ratio"`
+	Small  int               `json:"small"`
 	Map    map[string]string `json:"map"`
 	Any    any               `json:"any"`
 	Filter *details.Filter   `json:"filter"`
 	Deep   []struct {
-		Level level `json:"level"`
-		Port  int   `json:"port"`
+		Level string `json:"level"`
+		Port  int    `json:"port"`
 	} `json:"deep"`
 	Hidden string `json:"-"`
 }
 
 type embedded struct {
 	Inner string `json:"inner"`
-}
-
-// level is a type with its own syntax.
-type level int
-
-func (l *level) UnmarshalJSON(data []byte) error {
-	var text string
-	if err := json.Unmarshal(data, &text); err != nil || text != "high" && text != "low" {
-		return fmt.Errorf("want high or low, not %s", data)
-	}
-	*l = map[string]level{"low": 1, "high": 2}[text]
-	return nil
 }
 
 func TestDecode(t *testing.T) {
@@ -56,8 +42,6 @@ inner: i
 texts: [a, "1"]
 flag: false
 small: -5
-port: 65535
-ratio: 1.5
 map: {k: v}
 any: {x: [1, null]}
 filter: {action: Exclude, items: []}
@@ -69,8 +53,8 @@ text: null
 		t.Fatal(err)
 	}
 	got, err := json.Marshal(into)
-	const want = `{"inner":"i","text":"default","texts":["a","1"],"flag":false,"small":-5,"port":65535,"ratio":1.5,"map":{"k":"v"},` +
-		`"any":{"x":[1,null]},"filter":{"items":[],"action":"Exclude"},"deep":[{"level":2,"port":2}]}`
+	const want = `{"inner":"i","text":"default","texts":["a","1"],"flag":false,"small":-5,"map":{"k":"v"},` +
+		`"any":{"x":[1,null]},"filter":{"items":[],"action":"Exclude"},"deep":[{"level":"high","port":2}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("got\n%s, %v, want\n%s", got, err, want)
 	}
@@ -99,14 +83,9 @@ func TestDecodeFaults(t *testing.T) {
 		"a list for a text":      {"text: [a]", `text: want a string, not ["a"]`, 1, 7},
 		"not a Boolean":          {"flag: 'true'", `flag: want true or false, not "true"`, 1, 7},
 		"a fraction":             {"small: 1.5", "small: want an integer, not 1.5", 1, 8},
-		"too large":              {"small: 3000000000", "small: 3000000000 is out of range", 1, 8},
 		"far too large":          {"deep: [{port: 1e300}]", "is out of range", 1, 15},
-		"negative":               {"port: -1", "port: -1 is out of range", 1, 7},
-		"a port":                 {"port: 65536", "port: 65536 is out of range", 1, 7},
-		"not a number":           {"ratio: a", `ratio: want a number, not "a"`, 1, 8},
 		"not a map":              {"map: [a]", `map: want a map, not ["a"]`, 1, 6},
 		"a map's value":          {"map:\n  a.b[0]: 1", "map.a.b[0]: want a string, not 1", 2, 11},
-		"a type of its own":      {"deep:\n- level: middle", `deep[0].level: want high or low, not "middle"`, 2, 10},
 		"a list":                 {"- a", `want a map, not ["a"]`, 1, 1},
 		"a text":                 {"http://10.0.0.1/list", `want a map, not "http://10.0.0.1/list"`, 1, 1},
 		"not YAML":               {"text: a\n texts: [", "line 2: not valid YAML: ", 2, 1},
@@ -210,7 +189,7 @@ type counter struct{ now, most atomic.Int32 }
 var decoded counter
 
 // counted is a value that takes long to decode.
-type counted struct{}
+type counted int
 
 func (*counted) UnmarshalJSON([]byte) error {
 	now := decoded.now.Add(1)
@@ -243,7 +222,7 @@ func TestOneAtATime(t *testing.T) {
 }
 
 // meanwhile is a value that calls the function of its test while it is decoded.
-type meanwhile struct{}
+type meanwhile int
 
 var whileDecoding func()
 
@@ -256,7 +235,7 @@ func (*meanwhile) UnmarshalJSON([]byte) error {
 // details that are being decoded.
 func TestTextWaits(t *testing.T) {
 	returned := make(chan struct{})
-	whileDecoding = sync.OnceFunc(func() { // a value is decoded twice: to check it, and into its place
+	whileDecoding = func() {
 		go func() {
 			defer close(returned)
 			details.Text("http://a/")
@@ -270,7 +249,7 @@ func TestTextWaits(t *testing.T) {
 				runtime.Gosched()
 			}
 		}
-	})
+	}
 	var into struct {
 		Value meanwhile `json:"value"`
 	}
