@@ -1,9 +1,11 @@
 package udev
 
 import (
+	"errors"
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"akri.sh/akri/discovery/udev/details"
@@ -23,8 +25,10 @@ type snapshot struct {
 	devices map[string]*sysDevice
 	// missed is whether something that was requested could not be read.
 	missed bool
-	// lenient is whether files whose drivers fail count as missing.
-	lenient bool
+	// open is how long something has left open what is known of the device that is judged.
+	open time.Duration
+	// udevd is whether devices that have no entry in udevd's database will get one.
+	udevd bool
 }
 
 func (t *tree) snapshot() *snapshot { return &snapshot{tree: t, devices: map[string]*sysDevice{}} }
@@ -47,7 +51,6 @@ type sysDevice struct {
 	kernel      map[string]string // the file uevent; nil if it has not been parsed
 	database    *databaseRecord   // nil if it has not been read
 	databaseErr error             // why it could not be read, or nil
-	stored      bool              // the database has an entry
 	attributes  map[string]attribute
 	parent      *sysDevice
 	hasParent   bool // parent is known
@@ -85,8 +88,16 @@ func (d *sysDevice) text(name string) string {
 
 // note records that something could not be read.
 func (s *snapshot) note(err error) {
-	s.missed = s.missed || err != nil && !(s.lenient && isOfDriver(err))
+	switch {
+	case err == nil, isOfDriver(err) && s.open > errorPatience, errors.Is(err, errNoEntry) && s.open >= udevdTimeout:
+	default:
+		s.missed = true
+	}
 }
+
+// errNoEntry means that udevd has not yet added a device to its database. It adds all that
+// have a device file or are network interfaces.
+var errNoEntry = errors.New("udevd has not finished")
 
 // Unread implements [details.Device].
 func (d *sysDevice) Unread() bool { return d.tree.takeMissed() }
@@ -206,7 +217,10 @@ func (d *sysDevice) data() *databaseRecord {
 	name := d.recordName() // each time: it is wrong if the kernel's properties could not be read
 	if d.database == nil {
 		text, err := d.tree.files.read(filepath.Join(d.tree.run, "data", name), maxDatabaseBytes)
-		d.stored, d.databaseErr = err == nil, d.tree.unread(err)
+		d.databaseErr = d.tree.unread(err)
+		if d.databaseErr == nil && err != nil && d.tree.udevd && !strings.HasPrefix(name, "+") {
+			d.databaseErr = errNoEntry
+		}
 		parsed := parseRecord(text)
 		d.database = &parsed
 	}
@@ -226,13 +240,6 @@ func (d *sysDevice) recordName() string {
 		return "n" + properties["IFINDEX"]
 	}
 	return "+" + d.Subsystem() + ":" + path.Base(d.path)
-}
-
-// awaitsUdevd reports whether udevd will still add the device to its database: it adds
-// all that have a device file or are network interfaces.
-func (d *sysDevice) awaitsUdevd() bool {
-	d.data()
-	return !d.stored && !strings.HasPrefix(d.recordName(), "+")
 }
 
 // withNode returns the device itself or its nearest ancestor with a device file, or the

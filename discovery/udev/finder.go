@@ -17,8 +17,8 @@ import (
 const (
 	// allDevices is the path that all devices are below.
 	allDevices = "/devices"
-	// udevdTimeout is how long a new device may wait for udevd, if the result depends on
-	// udevd's database.
+	// udevdTimeout is how long a device may wait for its entry in udevd's database, if what is
+	// known of it depends on that.
 	udevdTimeout = 3 * time.Second
 	// errorPatience is how long the error of a driver leaves open whether a file has
 	// content. After that, the file counts as missing.
@@ -79,21 +79,15 @@ type pass struct {
 	changed []string
 	// before are the matches of the last pass.
 	before map[string]*match
-	// first is whether the handler has just started: then devices do not wait for udevd,
-	// which will not look at them again.
-	first bool
-	udevd bool
 	// incomplete is why devices may be missing, or nil.
 	incomplete error
 }
 
 // look looks at some devices, and at those below them, again. After an error, there may
 // be more, but the known ones are up to date.
-func (f *finder) look(ctx context.Context, now time.Time, first bool, changed []string) error {
-	p := &pass{
-		finder: f, snapshot: f.tree.snapshot(), now: now, changed: changed, before: f.matches,
-		first: first, udevd: f.needsDatabase && f.tree.udevd(),
-	}
+func (f *finder) look(ctx context.Context, now time.Time, changed []string) error {
+	p := &pass{finder: f, snapshot: f.tree.snapshot(), now: now, changed: changed, before: f.matches}
+	p.snapshot.udevd = f.needsDatabase && f.tree.udevd()
 	f.matches = maps.Clone(p.before)
 	maps.DeleteFunc(f.matches, func(devPath string, _ *match) bool { return p.hasChanged(devPath) })
 	for devPath := range p.before { // first, so that others do not take their places
@@ -159,8 +153,8 @@ func (p *pass) members(dir string) {
 }
 
 // consider records a device if it matches. If that depends on something that cannot be
-// read, or on udevd, what was known of the device stays. Messages to agents are UTF-8, so
-// a path that is not cannot be sent.
+// read yet, what was known of the device stays. Messages to agents are UTF-8, so a path that
+// is not cannot be sent.
 func (p *pass) consider(devPath string) {
 	if !p.hasChanged(devPath) || !utf8.ValidString(devPath) || p.snapshot.device(devPath).considered {
 		return
@@ -168,7 +162,10 @@ func (p *pass) consider(devPath string) {
 	device, former := p.snapshot.device(devPath), p.before[devPath]
 	device.considered = true
 	since, isOpen := p.undecided[devPath]
-	p.snapshot.lenient = isOpen && p.now.Sub(since) > errorPatience
+	p.snapshot.open = 0
+	if isOpen {
+		p.snapshot.open = p.now.Sub(since)
+	}
 	verdict := p.judge(device)
 	if verdict != details.No && former == nil && len(p.matches) >= p.maxMatches {
 		p.tree.failed(failedTooMany)
@@ -179,9 +176,7 @@ func (p *pass) consider(devPath string) {
 		return
 	}
 	var m *match
-	if p.awaitsUdevd(device) {
-		verdict = details.Unknown
-	} else if verdict == details.Yes {
+	if verdict == details.Yes {
 		p.snapshot.takeMissed() // of what was requested before
 		if m = p.describe(device); p.snapshot.takeMissed() {
 			verdict = details.Unknown
@@ -212,18 +207,6 @@ func (p *pass) judge(device *sysDevice) details.Verdict {
 		}
 	}
 	return verdict
-}
-
-// awaitsUdevd reports whether it is too early to judge a device, because udevd has not
-// finished with it.
-func (p *pass) awaitsUdevd(device *sysDevice) bool {
-	since, isOpen := p.undecided[device.path]
-	if !p.udevd || p.first || isOpen && p.now.Sub(since) >= udevdTimeout {
-		return false
-	}
-	p.snapshot.takeMissed() // of what was requested before
-	awaits := device.awaitsUdevd() || device.withNode().awaitsUdevd()
-	return !p.snapshot.takeMissed() && awaits // if something was missed, the verdict says whether that matters
 }
 
 // describe returns what agents may get to know about a device that matches.

@@ -34,7 +34,7 @@ func found(t testing.TB, m *machine, text string) []discovery.Device {
 	t.Helper()
 	d := parse(t, text)
 	f := newFinder(m.tree(), d)
-	if err := f.scan(t.Context(), time.Now(), true); err != nil {
+	if err := f.scan(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	p := presenter{details: d, failed: func(string) {}}
@@ -168,7 +168,7 @@ func TestAkrisIDs(t *testing.T) {
 func TestPassThrough(t *testing.T) {
 	d := parse(t, rules(`SUBSYSTEM=="pci", DRIVER=="vfio-pci"`, `SUBSYSTEM=="usb", ATTR{idVendor}=="05e0"`))
 	f := newFinder(newMachine(t, "hid.txt").tree(), d)
-	if err := f.scan(t.Context(), time.Now(), true); err != nil {
+	if err := f.scan(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	show := func(resource string, vfio bool) string {
@@ -219,7 +219,7 @@ func TestRefresh(t *testing.T) {
 	m := newMachine(t, "serial.txt")
 	d := parse(t, rules(`ATTRS{idVendor}=="10c4|0403|05e0"`)+"groupRecursive: true")
 	f := newFinder(m.tree(), d)
-	if err := f.scan(t.Context(), time.Now(), true); err != nil {
+	if err := f.scan(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	check := func(event string, devPaths ...string) {
@@ -228,7 +228,7 @@ func TestRefresh(t *testing.T) {
 			t.Fatalf("%s: incomplete", event)
 		}
 		fresh := newFinder(m.tree(), d)
-		if err := fresh.scan(t.Context(), time.Now(), true); err != nil {
+		if err := fresh.scan(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		got, want := slices.Sorted(maps.Keys(f.matches)), slices.Sorted(maps.Keys(fresh.matches))
@@ -267,7 +267,7 @@ func TestTooManyDevices(t *testing.T) {
 	f.maxMatches = 3
 	check := func(event string, refused int, want ...string) {
 		t.Helper()
-		m.must(f.scan(t.Context(), time.Now(), false))
+		m.must(f.scan(t.Context(), time.Now()))
 		var got []string
 		for _, devPath := range slices.Sorted(maps.Keys(f.matches)) {
 			got = append(got, path.Base(devPath))
@@ -294,7 +294,7 @@ func TestLargeValues(t *testing.T) {
 	read, _, failures := m.faulty()
 	d := parse(t, rules(`SUBSYSTEM=="tty"`)+"id: ATTR{c}\nproperties: {A: 'ATTR{a}', B: 'ATTR{b}', C: 'ATTR{c}'}")
 	f := newFinder(read, d)
-	m.must(f.scan(t.Context(), time.Now(), true))
+	m.must(f.scan(t.Context(), time.Now()))
 	want := "short A=" + long + " C=short\n"
 	if got := describe((&presenter{details: d}).devices(f.matches)); got != want || failures.of(failedTooLarge) != 1 {
 		t.Errorf("%d failures, and got\n%s\nwant\n%s", failures.of(failedTooLarge), got, want)

@@ -141,7 +141,7 @@ type search struct {
 
 func (s *search) run(ctx context.Context) error {
 	s.hasNewEntries(s.began)
-	if err := s.look(ctx, true, []string{allDevices}); err != nil {
+	if err := s.look(ctx, []string{allDevices}); err != nil {
 		return err
 	}
 	tick := time.NewTicker(checkInterval)
@@ -150,7 +150,7 @@ func (s *search) run(ctx context.Context) error {
 		if err := s.report(ctx); err != nil {
 			return err
 		}
-		_ = s.look(ctx, false, s.next(ctx, tick.C)) // a failure is counted, and all devices are looked at again soon
+		_ = s.look(ctx, s.next(ctx, tick.C)) // a failure is counted, and all devices are looked at again soon
 	}
 	return ctx.Err()
 }
@@ -191,9 +191,9 @@ func (s *search) hasNewEntries(now time.Time) bool {
 
 // look looks at some devices, and plans when it looks at all: soon if devices may be
 // missing.
-func (s *search) look(ctx context.Context, first bool, changed []string) error {
+func (s *search) look(ctx context.Context, changed []string) error {
 	began := time.Now()
-	err := s.finder.look(ctx, began, first, changed)
+	err := s.finder.look(ctx, began, changed)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

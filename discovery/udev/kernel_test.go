@@ -175,7 +175,7 @@ func TestLatencyInNamespaces(t *testing.T) {
 	began := time.Now()
 	const scans = 20
 	for range scans {
-		if err := f.scan(t.Context(), time.Now(), true); err != nil {
+		if err := f.scan(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -160,18 +160,18 @@ func (m *machine) tree() *tree {
 }
 
 // scan looks at all devices.
-func (f *finder) scan(ctx context.Context, now time.Time, first bool) error {
-	return f.look(ctx, now, first, []string{allDevices})
+func (f *finder) scan(ctx context.Context, now time.Time) error {
+	return f.look(ctx, now, []string{allDevices})
 }
 
 // again looks at the devices that are undecided.
 func (f *finder) again(ctx context.Context, now time.Time) error {
-	return f.look(ctx, now, false, slices.Collect(maps.Keys(f.undecided)))
+	return f.look(ctx, now, slices.Collect(maps.Keys(f.undecided)))
 }
 
 // refresh looks at some devices.
 func (f *finder) refresh(ctx context.Context, now time.Time, devPaths []string) (complete bool) {
-	return f.look(ctx, now, false, devPaths) == nil
+	return f.look(ctx, now, devPaths) == nil
 }
 
 // testHandler is a Handler whose events come from a test.

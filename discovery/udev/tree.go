@@ -43,7 +43,7 @@ func newTree(sys, run string, failed func(reason string)) *tree {
 	return &tree{sys: sys, run: run, files: system, reader: newReader(system.read), failed: failed}
 }
 
-// udevd reports whether udevd runs, so that new devices will get an entry in its database.
+// udevd reports whether udevd runs.
 func (t *tree) udevd() bool { return t.has(filepath.Join(t.run, "control")) }
 
 // databaseTime returns when udev's database was changed the last time, or zero if there is

@@ -50,7 +50,7 @@ func TestUnreadFiles(t *testing.T) {
 			d := parse(t, rules(tc.rule)+details)
 			read, fault, failures := m.faulty()
 			known, now := newFinder(read, d), time.Now()
-			m.must(known.scan(t.Context(), now, true))
+			m.must(known.scan(t.Context(), now))
 			before := known.matches[knownTTY]
 			if before == nil || len(known.matches) != 1 || len(known.undecided) != 0 {
 				t.Fatalf("at first: %v, %v", known.matches, known.undecided)
@@ -59,7 +59,7 @@ func TestUnreadFiles(t *testing.T) {
 			fresh := newFinder(read, d)
 			for i, f := range []*finder{known, fresh} {
 				for _, look := range []func(){
-					func() { m.must(f.scan(t.Context(), now, false)) },
+					func() { m.must(f.scan(t.Context(), now)) },
 					func() { f.refresh(t.Context(), now, []string{knownTTY}) },
 				} {
 					look()
@@ -93,9 +93,9 @@ func TestMissingFiles(t *testing.T) {
 		m := newMachine(t, "serial.txt")
 		read, fault, failures := m.faulty()
 		f := newFinder(read, parse(t, rules(stickRule)))
-		m.must(f.scan(t.Context(), time.Now(), true))
+		m.must(f.scan(t.Context(), time.Now()))
 		fault.set("3-1/idProduct", err)
-		m.must(f.scan(t.Context(), time.Now(), false))
+		m.must(f.scan(t.Context(), time.Now()))
 		if len(f.matches) != 0 || len(f.undecided) != 0 || failures.of(failedRead) != 0 {
 			t.Errorf("%v: %v, %v, %d failures", err, f.matches, f.undecided, failures.of(failedRead))
 		}
@@ -105,7 +105,7 @@ func TestMissingFiles(t *testing.T) {
 // TestGoneWhileUnread removes devices that cannot be read: they go at once.
 func TestGoneWhileUnread(t *testing.T) {
 	for name, look := range map[string]func(t *testing.T, f *finder){
-		"scan":    func(t *testing.T, f *finder) { _ = f.scan(t.Context(), time.Now(), false) },
+		"scan":    func(t *testing.T, f *finder) { _ = f.scan(t.Context(), time.Now()) },
 		"refresh": func(t *testing.T, f *finder) { f.refresh(t.Context(), time.Now(), []string{usbStick}) },
 		"again": func(t *testing.T, f *finder) {
 			_ = f.again(t.Context(), time.Now()) // the lists cannot be read
@@ -115,9 +115,9 @@ func TestGoneWhileUnread(t *testing.T) {
 			m := newMachine(t, "serial.txt")
 			read, fault, _ := m.faulty()
 			f := newFinder(read, parse(t, rules(stickRule)))
-			m.must(f.scan(t.Context(), time.Now(), true))
+			m.must(f.scan(t.Context(), time.Now()))
 			fault.set("3-1/idProduct", syscall.EIO)
-			m.must(f.scan(t.Context(), time.Now(), false))
+			m.must(f.scan(t.Context(), time.Now()))
 			if f.matches[knownTTY] == nil || len(f.undecided) == 0 {
 				t.Fatalf("%s: it is not evaluated again", name)
 			}
@@ -137,7 +137,7 @@ func TestGoneWhileRead(t *testing.T) {
 	read, fault, _ := m.faulty()
 	read.reader.timeout = time.Hour
 	f := newFinder(read, parse(t, rules(stickRule)))
-	m.must(f.scan(t.Context(), time.Now(), true))
+	m.must(f.scan(t.Context(), time.Now()))
 	before := fault.begun("3-1/idProduct")
 	answer, done := fault.block("3-1/idProduct"), make(chan bool)
 	defer answer()
@@ -157,14 +157,14 @@ func TestUnreadLists(t *testing.T) {
 		m := newMachine(t, "serial.txt")
 		read, fault, _ := m.faulty()
 		f := newFinder(read, parse(t, rules(`SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4|0403"`)+"properties: {P: 'ATTRS{idProduct}'}"))
-		m.must(f.scan(t.Context(), time.Now(), true))
+		m.must(f.scan(t.Context(), time.Now()))
 		before := slices.Sorted(maps.Keys(f.matches))
 		if len(before) < 3 {
 			t.Fatalf("only %q", before)
 		}
 		fault.set(file, syscall.EMFILE)
 		m.write("0001\n", m.sys, usbStick, "idProduct")
-		if err := f.scan(t.Context(), time.Now(), false); err == nil {
+		if err := f.scan(t.Context(), time.Now()); err == nil {
 			t.Errorf("%s: no error", file)
 		}
 		if after := slices.Sorted(maps.Keys(f.matches)); !slices.Equal(after, before) {
@@ -172,7 +172,7 @@ func TestUnreadLists(t *testing.T) {
 		} else if got := f.matches[knownTTY].properties["P"]; got != "0001" {
 			t.Errorf("%s: the attribute is %s", file, got)
 		}
-		if err := newFinder(read, f.details).scan(t.Context(), time.Now(), true); err == nil {
+		if err := newFinder(read, f.details).scan(t.Context(), time.Now()); err == nil {
 			t.Errorf("%s: the first list would lack devices", file)
 		}
 	}
@@ -194,15 +194,15 @@ func TestDriverFails(t *testing.T) {
 		m := newMachine(t, "serial.txt")
 		read, fault, _ := m.faulty()
 		f, now := newFinder(read, parse(t, rules(tc.rule))), time.Now()
-		m.must(f.scan(t.Context(), now, true))
+		m.must(f.scan(t.Context(), now))
 		fault.set("3-1/idProduct", tc.err)
-		m.must(f.scan(t.Context(), now, false))
+		m.must(f.scan(t.Context(), now))
 		m.must(f.again(t.Context(), now.Add(tc.after)))
 		if got := f.matches[knownTTY] != nil; got != tc.want {
 			t.Errorf("%s: found: %t, want %t", tc.reason, got, tc.want)
 		}
 		fault.set("3-1/idProduct", nil)
-		m.must(f.scan(t.Context(), now.Add(tc.after), false))
+		m.must(f.scan(t.Context(), now.Add(tc.after)))
 		if got, want := f.matches[knownTTY] != nil, tc.rule == stickRule; got != want || len(f.undecided) > 0 {
 			t.Errorf("%s: afterwards: found: %t, undecided: %v", tc.reason, got, f.undecided)
 		}
@@ -213,12 +213,12 @@ func TestDriverFails(t *testing.T) {
 func TestNoDescriptors(t *testing.T) {
 	m := newMachine(t, "serial.txt")
 	f := newFinder(m.tree(), parse(t, rules(`SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"`)))
-	m.must(f.scan(t.Context(), time.Now(), true))
+	m.must(f.scan(t.Context(), time.Now()))
 	var limit syscall.Rlimit
 	m.must(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	m.must(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: limit.Max}))
 	refreshed := f.refresh(t.Context(), time.Now(), []string{usbStick})
-	scanned := f.scan(t.Context(), time.Now(), false)
+	scanned := f.scan(t.Context(), time.Now())
 	m.must(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	if refreshed || scanned == nil || f.matches[knownTTY] == nil {
 		t.Errorf("refreshed: %t, scanned: %v, matches: %v", refreshed, scanned, f.matches)

@@ -25,7 +25,7 @@ func newWaiting(t *testing.T, rule string) *waiting {
 	m := newMachine(t, "serial.txt")
 	m.startUdevd()
 	w := &waiting{machine: m, finder: newFinder(m.tree(), parse(t, rules(rule))), now: time.Now()}
-	w.must(w.finder.scan(t.Context(), w.now, true))
+	w.must(w.finder.scan(t.Context(), w.now))
 	return w
 }
 
@@ -70,11 +70,11 @@ func TestUdevdNeverSeesADevice(t *testing.T) {
 func TestScanFindsADeviceThatUdevdHasNotSeen(t *testing.T) {
 	w := newWaiting(t, `KERNEL=="ttyUSB9", TAG!="x"`)
 	w.plug(newTTYText)
-	if err := w.finder.scan(t.Context(), w.now, false); err != nil || w.finder.matches[newTTY] != nil {
+	if err := w.finder.scan(t.Context(), w.now); err != nil || w.finder.matches[newTTY] != nil {
 		t.Errorf("found: %t, %v", w.finder.matches[newTTY] != nil, err)
 	}
 	w.unplug(newTTY)
-	if err := w.finder.scan(t.Context(), w.now, false); err != nil || len(w.finder.undecided) > 0 {
+	if err := w.finder.scan(t.Context(), w.now); err != nil || len(w.finder.undecided) > 0 {
 		t.Errorf("it still waits: %v, %v", w.finder.undecided, err)
 	}
 }
@@ -89,16 +89,38 @@ func TestEntryIsReplaced(t *testing.T) {
 	w.check(known, 0, false)
 }
 
-// Devices that exist when the handler starts do not wait: the first list must have all.
-func TestNobodyWaitsAtTheStart(t *testing.T) {
+// The handler may start while udevd still works, as when the machine boots: the first list
+// must not lack a device because of that.
+func TestStartBeforeUdevdHasFinished(t *testing.T) {
+	for name, rule := range map[string]string{
+		"a property that it will have": `KERNEL=="ttyUSB9", ENV{ID_SERIAL}=="x"`,
+		"a tag that it lacks":          `KERNEL=="ttyUSB9", TAG!="x"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t, "serial.txt")
+			m.startUdevd()
+			m.plug(newTTYText)
+			f := newFinder(m.tree(), parse(t, rules(rule)))
+			m.must(f.scan(t.Context(), time.Now()))
+			if _, isOpen := f.undecided[newTTY]; !isOpen {
+				t.Errorf("it does not wait: %v", f.matches)
+			}
+			m.store(newTTY, "E:ID_SERIAL=x\n")
+			m.must(f.again(t.Context(), time.Now()))
+			if f.matches[newTTY] == nil || len(f.undecided) > 0 {
+				t.Errorf("found %v, undecided %v", f.matches, f.undecided)
+			}
+		})
+	}
+}
+
+// A device that udevd never sees delays the first list, but not for ever.
+func TestStartWithoutAnEntry(t *testing.T) {
 	m := newMachine(t, "serial.txt")
 	m.startUdevd()
 	m.plug(newTTYText)
-	w := &waiting{machine: m, finder: newFinder(m.tree(), parse(t, rules(`KERNEL=="ttyUSB9", TAG!="x"`))), now: time.Now()}
-	if err := w.finder.scan(t.Context(), w.now, true); err != nil || w.finder.matches[newTTY] == nil {
-		t.Errorf("found: %t, %v", w.finder.matches[newTTY] != nil, err)
-	}
-	w.check(newTTY, 0, true)
+	l := discover(t, m.handler(), rules(`SUBSYSTEM=="tty", KERNEL=="ttyUSB9|ttyUSB0", ENV{ID_SERIAL}!="x"`))
+	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\nttyUSB9 DEVNODE=/dev/ttyUSB9\n")
 }
 
 func TestNobodyWaitsForNothing(t *testing.T) {
