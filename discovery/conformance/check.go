@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -96,20 +95,14 @@ func Check(ctx context.Context, endpoint string, what Case) []Result {
 	return results
 }
 
-// dial returns a client of an endpoint. It uses the authority that agents use.
+// dial returns a client of an endpoint. It uses the authority that agents use, which is
+// localhost for a socket.
 func dial(endpoint string) (*grpc.ClientConn, error) {
-	network, address := "tcp", strings.TrimPrefix(endpoint, "http://")
-	authority := address
+	target := "passthrough:///" + strings.TrimPrefix(endpoint, "http://")
 	if path := strings.TrimPrefix(strings.TrimPrefix(endpoint, "unix://"), "unix:"); strings.HasPrefix(path, "/") {
-		network, address, authority = "unix", path, "localhost"
+		target = "unix:" + path
 	}
-	return grpc.NewClient("passthrough:///handler",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithAuthority(authority),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			var dialer net.Dialer
-			return dialer.DialContext(ctx, network, address)
-		}))
+	return grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
 }
 
 func (c *checker) connect(endpoint string) (err error) {

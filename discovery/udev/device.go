@@ -27,8 +27,9 @@ type snapshot struct {
 	missed bool
 	// open is how long something has left open what is known of the device that is judged.
 	open time.Duration
-	// udevd is whether devices that have no entry in udevd's database will get one.
-	udevd bool
+	// udevd is whether devices that have no entry in udevd's database will get one, and
+	// usesDatabase whether the database was looked at.
+	udevd, usesDatabase bool
 }
 
 func (t *tree) snapshot() *snapshot { return &snapshot{tree: t, devices: map[string]*sysDevice{}} }
@@ -138,6 +139,9 @@ func (d *sysDevice) Env(name string) (value string, found bool) {
 		return d.Driver(), d.Driver() != ""
 	case "DEVNAME":
 		return d.node(), d.node() != ""
+	case "DEVTYPE", "IFINDEX", "MAJOR", "MINOR", "MODALIAS": // udev never changes these
+		value, found = d.uevent()[name]
+		return value, found
 	}
 	data := d.data()
 	switch name {
@@ -214,6 +218,7 @@ func (d *sysDevice) node() string {
 
 // data returns the device's entry in udev's database, which may be empty.
 func (d *sysDevice) data() *databaseRecord {
+	d.tree.usesDatabase = true
 	name := d.recordName() // each time: it is wrong if the kernel's properties could not be read
 	if d.database == nil {
 		text, err := d.tree.files.read(filepath.Join(d.tree.run, "data", name), maxDatabaseBytes)

@@ -57,15 +57,15 @@ type finder struct {
 	// undecided is since when devices could not be judged, because something could not
 	// be read or udevd had not finished. Those that were known are still in matches.
 	undecided map[string]time.Time
-	// needsDatabase is whether the result depends on udevd's database.
-	needsDatabase bool
+	// usesDatabase is whether udevd's database was looked at.
+	usesDatabase bool
 	// maxMatches is the constant, except in tests.
 	maxMatches int
 }
 
 func newFinder(t *tree, d *details.Details) *finder {
 	return &finder{
-		tree: t, details: d, needsDatabase: d.NeedsDatabase(), maxMatches: maxMatches,
+		tree: t, details: d, maxMatches: maxMatches,
 		matches: map[string]*match{}, undecided: map[string]time.Time{},
 	}
 }
@@ -87,7 +87,7 @@ type pass struct {
 // be more, but the known ones are up to date.
 func (f *finder) look(ctx context.Context, now time.Time, changed []string) error {
 	p := &pass{finder: f, snapshot: f.tree.snapshot(), now: now, changed: changed, before: f.matches}
-	p.snapshot.udevd = f.needsDatabase && f.tree.udevd()
+	p.snapshot.udevd = f.tree.udevd()
 	f.matches = maps.Clone(p.before)
 	maps.DeleteFunc(f.matches, func(devPath string, _ *match) bool { return p.hasChanged(devPath) })
 	for devPath := range p.before { // first, so that others do not take their places
@@ -95,6 +95,7 @@ func (f *finder) look(ctx context.Context, now time.Time, changed []string) erro
 	}
 	p.subsystems(ctx, "class", "")
 	p.subsystems(ctx, "bus", "devices")
+	f.usesDatabase = f.usesDatabase || p.snapshot.usesDatabase
 	if ctx.Err() != nil {
 		f.matches = p.before
 		return ctx.Err()

@@ -168,7 +168,7 @@ func (s *search) next(ctx context.Context, tick <-chan time.Time) (changed []str
 			}
 		case now := <-tick:
 			changed = slices.Collect(maps.Keys(s.finder.undecided))
-			if !s.rescan.After(now) || s.finder.needsDatabase && !s.check.After(now) && s.hasNewEntries(now) {
+			if !s.rescan.After(now) || s.finder.usesDatabase && !s.check.After(now) && s.hasNewEntries(now) {
 				changed = []string{allDevices}
 			}
 		}

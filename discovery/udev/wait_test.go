@@ -128,6 +128,10 @@ func TestNobodyWaitsForNothing(t *testing.T) {
 	w.plug(newTTYText)
 	w.check(newTTY, 0, true)
 
+	w = newWaiting(t, `KERNEL=="ttyUSB9", ENV{MAJOR}=="188"`) // which udev does not change
+	w.plug(newTTYText)
+	w.check(newTTY, 0, true)
+
 	w = newWaiting(t, `KERNEL=="ttyUSB9", TAG!="x"`)
 	w.must(os.Remove(filepath.Join(w.run, "control"))) // udevd does not run
 	w.plug(newTTYText)

@@ -134,15 +134,3 @@ func (d *Details) setID(text string) error {
 	}
 	return nil
 }
-
-// NeedsDatabase reports whether the result depends on udev's database: on tags, links or
-// properties that the kernel does not have.
-func (d *Details) NeedsDatabase() bool {
-	references := append(slices.Collect(maps.Values(d.Properties)), d.ID...)
-	for _, rule := range d.Rules {
-		for _, condition := range rule {
-			references = append(references, condition.Reference)
-		}
-	}
-	return d.Symlinks || slices.ContainsFunc(references, Reference.ofUdev)
-}

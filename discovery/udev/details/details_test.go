@@ -33,10 +33,10 @@ symlinks: true`},
 		"a property of ours":       {"udevRules: []\nproperties: {UDEV_DEVPATH: DEVPATH}", "the handler's own … DEVPATH"},
 		"an unknown reference":     {"udevRules: []\nproperties: {A: SERIAL}", `properties.A: "SERIAL" is not … ATTRS{name}`},
 		"a reference to all tags":  {"udevRules: []\nproperties: {A: TAGS}", `"TAGS" is not a value`},
-		"a reference without name": {"udevRules: []\nproperties: {A: ENV}", `"ENV" has no name in braces`},
+		"a reference without name": {"udevRules: []\nproperties: {A: ENV}", "ENV has no name in braces"},
 		"an empty name":            {"udevRules: []\nproperties: {A: 'ENV{}'}", "the name in braces is empty"},
-		"an open brace":            {"udevRules: []\nproperties: {A: 'ENV{B'}", "has no name in braces"},
-		"text after the brace":     {"udevRules: []\nproperties: {A: 'ENV{B}}'}", "has no name in braces"},
+		"an open brace":            {"udevRules: []\nproperties: {A: 'ENV{B'}", "the brace is not closed"},
+		"text after the brace":     {"udevRules: []\nproperties: {A: 'ENV{B}}'}", `properties.A: column 7: want the end of ENV{B}, not "}"`},
 		"braces after KERNEL":      {"udevRules: []\nproperties: {A: 'KERNEL{B}'}", "KERNEL takes no braces"},
 		"upwards":                  {"udevRules: []\nproperties: {A: 'ATTR{../../x}'}", "leads out of the device"},
 		"an empty id":              {"udevRules: []\nid: ' '", "id: empty … ENV{ID_SERIAL}"},
@@ -79,24 +79,4 @@ func TestBounds(t *testing.T) {
 		properties += "A" + strings.Repeat("B", i) + ": DEVPATH, "
 	}
 	refused(t, Validate("udevRules: []\nproperties: {"+properties+"}"), "101 entries, more than 100")
-}
-
-func TestNeedsDatabase(t *testing.T) {
-	for text, want := range map[string]bool{
-		`udevRules: ['SUBSYSTEM=="tty", ATTRS{serial}=="1", ENV{DEVTYPE}=="disk"']`: false,
-		`udevRules: ['KERNEL=="a"', 'ENV{ID_MODEL}=="x"']`:                          true,
-		`udevRules: ['TAGS=="seat"']`:                                               true,
-		"udevRules: []\nsymlinks: true":                                             true,
-		"udevRules: []\nproperties: {S: 'ATTRS{serial}'}":                           false,
-		"udevRules: []\nproperties: {S: 'ENV{ID_SERIAL}'}":                          true,
-		"udevRules: []\nid: ENV{ID_SERIAL}":                                         true,
-	} {
-		parsed, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := parsed.NeedsDatabase(); got != want {
-			t.Errorf("%s: needs the database: %t, want %t", text, got, want)
-		}
-	}
 }

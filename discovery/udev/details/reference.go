@@ -53,33 +53,17 @@ func (r Reference) value(device Device) (value string, found bool) {
 	return device.Env(r.Key)
 }
 
-// ofUdev reports whether the value is from udev's database.
-func (r Reference) ofUdev() bool {
-	return r.Field == Tag || r.Field == Tags || r.Field == Env && !slices.Contains(kernelProperties, r.Key)
-}
-
-// kernelProperties are properties that udev never changes.
-var kernelProperties = []string{"DEVPATH", "DEVNAME", "DEVTYPE", "DRIVER", "IFINDEX", "MAJOR", "MINOR", "MODALIAS", "SUBSYSTEM"}
-
 func parseReference(text string) (Reference, *details.Fault) {
-	const remedy = "write ENV{NAME}, ATTR{name}, ATTRS{name}, KERNEL, SUBSYSTEM, DRIVER or DEVPATH"
-	name, key, braced := strings.Cut(text, "{")
-	key, closed := strings.CutSuffix(key, "}")
-	field := Field(name)
-	switch hasKey := fields[field]; {
-	case !slices.Contains(referenceFields, field):
-		return Reference{}, details.Faultf("", "%q is not a value of a device", text).Hintf("%s", remedy)
-	case hasKey && (!braced || !closed || strings.Contains(key, "}")):
-		return Reference{}, details.Faultf("", "%q has no name in braces", text).Hintf("write %s{name}", field)
-	case !hasKey && braced:
-		return Reference{}, details.Faultf("", "%s takes no braces", field).Hintf("write %s", field)
-	case !hasKey:
-		return Reference{Field: field}, nil
+	if !slices.Contains(referenceFields, Field(word.FindString(text))) {
+		return Reference{}, details.Faultf("", "%q is not a value of a device", text).
+			Hintf("write ENV{NAME}, ATTR{name}, ATTRS{name}, KERNEL, SUBSYSTEM, DRIVER or DEVPATH")
 	}
-	if fault := checkKey(field, key); fault != nil {
-		return Reference{}, fault
+	p := &ruleParser{whole: text, rest: text}
+	field, key, fault := p.field()
+	if fault == nil && p.rest != "" {
+		fault = p.fault("want the end of %s, not %s", text[:len(text)-len(p.rest)], p.next())
 	}
-	return Reference{Field: field, Key: key}, nil
+	return Reference{Field: field, Key: key}, fault
 }
 
 // referencesOf returns the parts of a text that spaces separate, except within braces.
