@@ -29,17 +29,15 @@ type coalescer struct {
 	running map[string]*run
 }
 
-// run is a call of the handler that several calls share.
+// run is a call of the handler that several calls share. The coalescer's mu protects newest,
+// changed and users.
 type run struct {
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when the handler has returned; err is then set
-	err    error
-	users  int // guarded by the coalescer's mu
-
-	mu      sync.Mutex
-	newest  []discovery.Device
-	version int           // of newest; 0 before the first list
-	changed chan struct{} // closed when newest is replaced
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when the handler has returned; err is then set
+	err     error
+	newest  []discovery.Device // nil before the first list
+	changed chan struct{}      // closed when newest is replaced
+	users   int
 }
 
 // Discover implements [discovery.Handler].
@@ -47,14 +45,14 @@ func (c *coalescer) Discover(ctx context.Context, request discovery.Request, sen
 	key := keyOf(request)
 	shared := c.join(key, request)
 	defer c.leave(key, shared)
-	sent := 0
 	for {
-		list, version, changed := shared.get()
-		if version != sent {
+		c.mu.Lock()
+		list, changed := shared.newest, shared.changed
+		c.mu.Unlock()
+		if list != nil {
 			if err := send(list); err != nil {
 				return err
 			}
-			sent = version
 		}
 		select {
 		case <-ctx.Done():
@@ -76,7 +74,10 @@ func (c *coalescer) join(key string, request discovery.Request) *run {
 		shared = &run{cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{})}
 		c.running[key] = shared
 		go func() {
-			err := c.handler.Discover(ctx, request, shared.set)
+			err := c.handler.Discover(ctx, request, func(list []discovery.Device) error {
+				c.set(shared, list)
+				return nil
+			})
 			c.mu.Lock()
 			if c.running[key] == shared { // later calls start another run
 				delete(c.running, key)
@@ -105,26 +106,18 @@ func (c *coalescer) leave(key string, shared *run) {
 	}
 }
 
-func (r *run) get() ([]discovery.Device, int, <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.newest, r.version, r.changed
-}
-
-// set is the send of the handler.
-func (r *run) set(list []discovery.Device) error {
-	list = slices.Clone(list)
+// set replaces the newest list of a run.
+func (c *coalescer) set(shared *run, list []discovery.Device) {
+	list = append([]discovery.Device{}, list...)
 	for i := range list {
 		list[i].Properties = maps.Clone(list[i].Properties)
 		list[i].Mounts, list[i].DeviceSpecs = slices.Clone(list[i].Mounts), slices.Clone(list[i].DeviceSpecs)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.newest = list
-	r.version++
-	close(r.changed)
-	r.changed = make(chan struct{})
-	return nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	shared.newest = list
+	close(shared.changed)
+	shared.changed = make(chan struct{})
 }
 
 // keyOf returns a text that is equal for equal requests only. A property without a value

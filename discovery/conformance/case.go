@@ -43,13 +43,3 @@ type Result struct {
 	// Took is how long the check took.
 	Took time.Duration
 }
-
-// Failed reports whether one of the results is an error.
-func Failed(results []Result) bool {
-	for _, result := range results {
-		if result.Err != nil {
-			return true
-		}
-	}
-	return false
-}

@@ -74,15 +74,9 @@ func checkStruct(path string, target reflect.Type, value any) *Fault {
 func fieldsOf(target reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for _, field := range reflect.VisibleFields(target) {
-		tag := field.Tag.Get("json")
-		name, _, _ := strings.Cut(tag, ",")
-		if !field.IsExported() || tag == "-" || field.Anonymous && name == "" {
-			continue
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+			fields[name] = field.Type
 		}
-		if name == "" {
-			name = field.Name
-		}
-		fields[name] = field.Type
 	}
 	return fields
 }

@@ -18,8 +18,10 @@ var (
 	plainPath = regexp.MustCompile(`^` + element + `(?:\.` + element + `)*$`)
 	// brackets matches an index or a key as jq and JavaScript write it.
 	brackets = regexp.MustCompile(`\[(?:(\d+)|'([^']*)'|"([^"]*)")\]`)
-	// meaningful matches what needs a backslash.
+	// meaningful matches what needs a backslash, and plainMarks those marks that have no meaning
+	// in gjson or in another language for paths.
 	meaningful = regexp.MustCompile(`[^\w :\x80-\x{10ffff}-]`)
+	plainMarks = regexp.MustCompile("[$%&+,;^`~]")
 )
 
 // CheckPath returns the mistake in the path of a value in JSON, which is one of gjson: keys and
@@ -31,12 +33,19 @@ func CheckPath(place, prefix, path string) error {
 		return nil
 	}
 	fault := Faultf(place, "%q is not a path", text.Truncate(prefix+path, 100))
-	right := brackets.ReplaceAllStringFunc(path, func(found string) string {
+	// JSONPath begins with a dollar sign, jq with a period, and JSON Pointer with a slash.
+	right := brackets.ReplaceAllStringFunc(strings.TrimPrefix(path, "$"), func(found string) string {
 		parts := brackets.FindStringSubmatch(found)
 		return "." + parts[1] + meaningful.ReplaceAllString(parts[2]+parts[3], `\$0`)
 	})
-	right = strings.TrimPrefix(right, ".")
-	if len(right) <= maxPathBytes && plainPath.MatchString(right) {
+	for _, right := range []string{right, strings.ReplaceAll(right, "/", "."), plainMarks.ReplaceAllString(right, `\$0`)} {
+		right = strings.TrimPrefix(right, ".")
+		if len(right) > maxPathBytes || !plainPath.MatchString(right) {
+			continue
+		}
+		if strings.Contains(path, "/") && !strings.Contains(right, "/") {
+			return fault.Hintf(`write %s%s, or \/ for a slash in a key`, prefix, right)
+		}
 		return fault.Hintf("write %s%s", prefix, right)
 	}
 	return fault.Hintf("write keys and indexes such as %sinfo.ports.0.name, with a backslash before a punctuation mark in a key; "+

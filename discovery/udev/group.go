@@ -46,13 +46,16 @@ func (u *unit) id() string {
 	return ""
 }
 
-// devices returns the devices, sorted by id. If several want the same id, all of them are
-// identified by their paths: an id that depended on which one was first would belong to
-// another device after a restart of the handler.
+// devices returns the devices, sorted by id. If several want the same id, or the path of
+// another one, they are identified by their paths: an id that depended on which one was first
+// would belong to another device after a restart of the handler.
 func (p *presenter) devices(matches map[string]*match) []discovery.Device {
 	units, count := p.units(matches), map[string]int{}
 	for _, u := range units {
-		count[u.id()]++
+		count[u.path]++
+		if u.id() != u.path {
+			count[u.id()]++
+		}
 	}
 	devices := make([]discovery.Device, 0, len(units))
 	for _, u := range units {

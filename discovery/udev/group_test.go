@@ -60,3 +60,22 @@ func TestEqualSticks(t *testing.T) {
 	refresh(first)
 	check("the first is back", second+" is /dev/ttyACM5", first+" is /dev/ttyACM9")
 }
+
+// TestIDLikeAPath has a device that names itself like the path of another one, which has no
+// name. Agents would ignore one of two devices with the same id.
+func TestIDLikeAPath(t *testing.T) {
+	m := newMachine(t)
+	path, text := stick("5")
+	m.plug(text)
+	m.store(path, "I:1\n")
+	other, text := stick("9")
+	m.plug(text)
+	m.store(other, "E:ID_SERIAL="+path+"\n")
+	var got []string
+	for _, device := range found(t, m, rules(`SUBSYSTEM=="tty"`)+"id: ENV{ID_SERIAL}") {
+		got = append(got, fmt.Sprintf("%s is %s", device.ID, device.Properties[DevNodeProperty]))
+	}
+	if want := []string{path + " is /dev/ttyACM5", other + " is /dev/ttyACM9"}; !slices.Equal(got, want) {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+}

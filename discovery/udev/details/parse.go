@@ -125,11 +125,10 @@ func (p *ruleParser) field() (Field, string, *details.Fault) {
 
 // unknown describes a text that is not a field.
 func (p *ruleParser) unknown(name string) *details.Fault {
-	names := make([]string, 0, len(fields))
-	for field := range maps.Keys(fields) {
+	var names []string
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		names = append(names, string(field))
 	}
-	slices.Sort(names)
 	switch {
 	case name == "":
 		return p.fault("want a field such as KERNEL, not %s", p.next())
@@ -137,9 +136,7 @@ func (p *ruleParser) unknown(name string) *details.Fault {
 		return p.fault("%s is not supported: rules only select devices", name).Hintf("the fields are %s", strings.Join(names, ", "))
 	}
 	remedy := "the fields are " + strings.Join(names, ", ")
-	if upper := strings.ToUpper(name); slices.Contains(names, upper) {
-		remedy = "did you mean " + upper + "?"
-	} else if near := text.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		remedy = "did you mean " + near + "?"
 	}
 	return p.fault("unknown field %q", name).Hintf("%s", remedy)
