@@ -15,7 +15,8 @@ func TestDebugEchoNamesMissingFlags(t *testing.T) {
 		want        string
 	}{
 		"shared is not set": {[]string{"debug-echo"}, nil, "DEBUG_ECHO_INSTANCES_SHARED"},
-		"not a Boolean":     {[]string{"debug-echo"}, map[string]string{"DEBUG_ECHO_INSTANCES_SHARED": "maybe"}, `--shared, or the environment variable DEBUG_ECHO_INSTANCES_SHARED is "maybe": set it to true`},
+		"not a Boolean": {[]string{"debug-echo"}, map[string]string{"DEBUG_ECHO_INSTANCES_SHARED": "maybe"},
+			`--shared, or the environment variable DEBUG_ECHO_INSTANCES_SHARED is "maybe": set it to true`},
 		"no directory": {[]string{"debug-echo", "--shared=true", "--discovery-handlers-dir=/nowhere"}, nil,
 			"DISCOVERY_HANDLERS_DIRECTORY"},
 		"an unknown level":   {[]string{"debug-echo", "--shared=true", "--log-level=loud"}, nil, "debug, info, warn or error"},
@@ -81,8 +82,12 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Every handler whose discoveryDetails are checked has a command with a manual.
+// Every handler whose discoveryDetails are checked has a command with a manual, and there are
+// no others.
 func TestEveryHandlerHasACommand(t *testing.T) {
+	if len(commands) != len(builtin.Validators) {
+		t.Errorf("%d commands for the %d handlers of discovery/builtin", len(commands), len(builtin.Validators))
+	}
 	root := newRoot(func(string) string { return "" })
 	for name := range builtin.Validators {
 		use := strings.ToLower(name)

@@ -18,8 +18,8 @@ import (
 	web "akri.sh/akri/discovery/web/details"
 )
 
-// Validators return an error if a handler would refuse discoveryDetails. The keys are
-// the handlers' names in Configurations.
+// Validators list the handlers, by their names in Configurations, with functions that return
+// an error if the handler would refuse discoveryDetails. Their commands list themselves.
 var Validators = map[string]func(discoveryDetails string) error{
 	"debugEcho": echo.Validate,
 	"http":      web.Validate,

@@ -74,8 +74,9 @@ func (a *Agent) Close() {
 }
 
 // Await waits until a handler with a name has registered, or any if the name is empty.
-func (a *Agent) Await(ctx context.Context, name string, within time.Duration) (request *protocol.RegisterDiscoveryHandlerRequest, err error) {
-	err = await(ctx, within, func() (bool, error) {
+func (a *Agent) Await(ctx context.Context, name string, within time.Duration) (*protocol.RegisterDiscoveryHandlerRequest, error) {
+	var request *protocol.RegisterDiscoveryHandlerRequest
+	err := await(ctx, within, func() (bool, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		for each := range a.registered {

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
-
 )
 
 // cancelledCalls is how many calls are cancelled before the next one must work. Servers

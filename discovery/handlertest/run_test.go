@@ -217,17 +217,18 @@ var broken = map[string]struct {
 			return nil
 		}
 	}},
-	"few threads that are not released": {"cancelled calls are released", "calls that were cancelled: no list was sent", func(l *list) function {
-		threads := make(chan struct{}, 25)
-		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
-			select {
-			case threads <- struct{}{}: // never released
-			case <-ctx.Done():
-				return ctx.Err()
+	"few threads that are not released": {"cancelled calls are released", "calls that were cancelled: no list was sent",
+		func(l *list) function {
+			threads := make(chan struct{}, 25)
+			return func(ctx context.Context, request discovery.Request, send sendFunc) error {
+				select {
+				case threads <- struct{}{}: // never released
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				return correct(l)(ctx, request, send)
 			}
-			return correct(l)(ctx, request, send)
-		}
-	}},
+		}},
 	"accepts wrong details": {"refusal", "not refused: a list of 2 devices was sent", func(l *list) function {
 		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			request.Details = "good"

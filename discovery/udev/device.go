@@ -101,13 +101,9 @@ func (s *snapshot) note(err error) {
 var errNoEntry = errors.New("udevd has not finished")
 
 // Unread implements [details.Device].
-func (d *sysDevice) Unread() bool { return d.tree.takeMissed() }
-
-// takeMissed reports whether something that was requested since the last call could not
-// be read.
-func (s *snapshot) takeMissed() bool {
-	missed := s.missed
-	s.missed = false
+func (d *sysDevice) Unread() bool {
+	missed := d.tree.missed
+	d.tree.missed = false
 	return missed
 }
 

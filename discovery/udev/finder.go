@@ -52,6 +52,10 @@ type match struct {
 type finder struct {
 	tree    *tree
 	details *details.Details
+	// resource is Akri's devicePluginResourceName, which may be empty, and vfio is Akri's
+	// vfioPassthrough.
+	resource string
+	vfio     bool
 	// matches are by the path of the device that matches.
 	matches map[string]*match
 	// undecided is since when devices could not be judged, because something could not
@@ -178,8 +182,8 @@ func (p *pass) consider(devPath string) {
 	}
 	var m *match
 	if verdict == details.Yes {
-		p.snapshot.takeMissed() // of what was requested before
-		if m = p.describe(device); p.snapshot.takeMissed() {
+		device.Unread() // of what was requested before
+		if m = p.describe(device); device.Unread() {
 			verdict = details.Unknown
 		}
 	}

@@ -37,8 +37,7 @@ func found(t testing.TB, m *machine, text string) []discovery.Device {
 	if err := f.scan(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	p := presenter{details: d, failed: func(string) {}}
-	return p.devices(f.matches)
+	return f.devices()
 }
 
 // describe returns the id and the properties of each device, in one line each, and the
@@ -172,9 +171,9 @@ func TestPassThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	show := func(resource string, vfio bool) string {
-		p := presenter{details: d, resource: resource, vfio: vfio}
+		f.resource, f.vfio = resource, vfio
 		var text strings.Builder
-		for _, device := range p.devices(f.matches) {
+		for _, device := range f.devices() {
 			text.WriteString(describe([]discovery.Device{device}))
 			for _, spec := range device.DeviceSpecs {
 				fmt.Fprintf(&text, "  %s %s\n", spec.HostPath, spec.Permissions)
@@ -296,7 +295,7 @@ func TestLargeValues(t *testing.T) {
 	f := newFinder(read, d)
 	m.must(f.scan(t.Context(), time.Now()))
 	want := "short A=" + long + " C=short\n"
-	if got := describe((&presenter{details: d}).devices(f.matches)); got != want || failures.of(failedTooLarge) != 1 {
+	if got := describe(f.devices()); got != want || failures.of(failedTooLarge) != 1 {
 		t.Errorf("%d failures, and got\n%s\nwant\n%s", failures.of(failedTooLarge), got, want)
 	}
 }

@@ -24,11 +24,10 @@ func TestEqualSticks(t *testing.T) {
 	d := parse(t, rules(`SUBSYSTEM=="tty", ENV{ID_SERIAL}=="same"`)+"id: ENV{ID_SERIAL}")
 	m := newMachine(t)
 	f := newFinder(m.tree(), d)
-	p := presenter{details: d, failed: func(string) {}}
 	check := func(event string, want ...string) {
 		t.Helper()
 		restarted := found(t, m, rules(`SUBSYSTEM=="tty", ENV{ID_SERIAL}=="same"`)+"id: ENV{ID_SERIAL}")
-		for what, devices := range map[string][]discovery.Device{"known": p.devices(f.matches), "after a restart": restarted} {
+		for what, devices := range map[string][]discovery.Device{"known": f.devices(), "after a restart": restarted} {
 			var got []string
 			for _, device := range devices {
 				got = append(got, fmt.Sprintf("%s is %s", device.ID, device.Properties[DevNodeProperty]))

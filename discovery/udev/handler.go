@@ -103,14 +103,9 @@ func (h *Handler) Discover(ctx context.Context, request discovery.Request, send 
 		return discovery.Invalid("%w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := &search{
-		Handler: h, events: make(chan string, maxEvents), send: send, finder: newFinder(h.tree, parsed), began: time.Now(),
-		presenter: &presenter{
-			details: parsed, failed: h.options.Metrics.Failed,
-			resource: strings.TrimSpace(string(request.Properties[resourceProperty])),
-			vfio:     strings.EqualFold(strings.TrimSpace(string(request.Properties[vfioProperty])), "true"),
-		},
-	}
+	s := &search{Handler: h, events: make(chan string, maxEvents), send: send, finder: newFinder(h.tree, parsed), began: time.Now()}
+	s.finder.resource = strings.TrimSpace(string(request.Properties[resourceProperty]))
+	s.finder.vfio = strings.EqualFold(strings.TrimSpace(string(request.Properties[vfioProperty])), "true")
 	from, err := h.openEvents() // before the scan, so that nothing is missed
 	var receiving sync.WaitGroup
 	receiving.Go(func() { h.receive(ctx, from, err, s.events) })
@@ -122,10 +117,9 @@ func (h *Handler) Discover(ctx context.Context, request discovery.Request, send 
 // search is one call of Discover.
 type search struct {
 	*Handler
-	events    chan string // devices with events
-	send      func([]discovery.Device) error
-	finder    *finder
-	presenter *presenter
+	events chan string // devices with events
+	send   func([]discovery.Device) error
+	finder *finder
 
 	began time.Time
 	// rescan is when all devices are looked at again. Before check, they are not because
@@ -199,7 +193,8 @@ func (s *search) look(ctx context.Context, changed []string) error {
 	}
 	if slices.Contains(changed, allDevices) {
 		s.options.Metrics.Scanned(began)
-		s.rescan, s.check = began.Add(s.pause()), began.Add(maxScanShare*time.Since(began))
+		pause := float64(s.options.ScanInterval) * (0.9 + 0.2*rand.Float64()) // nodes scan at different times
+		s.rescan, s.check = began.Add(time.Duration(pause)), began.Add(maxScanShare*time.Since(began))
 	}
 	if err != nil {
 		s.rescan = s.check
@@ -217,7 +212,7 @@ func (s *search) report(ctx context.Context) error {
 	if s.sent == nil && len(s.finder.undecided) > 0 && time.Since(s.began) < s.firstListTimeout {
 		return nil
 	}
-	devices := s.presenter.devices(s.finder.matches)
+	devices := s.finder.devices()
 	if s.sent != nil && reflect.DeepEqual(devices, s.sent) {
 		return nil
 	}
@@ -227,10 +222,4 @@ func (s *search) report(ctx context.Context) error {
 	}
 	backoff.Sleep(ctx, sendInterval)
 	return nil
-}
-
-// pause returns the time until the next full scan, so that the nodes of a cluster scan
-// at different times.
-func (s *search) pause() time.Duration {
-	return time.Duration(float64(s.options.ScanInterval) * (0.9 + 0.2*rand.Float64()))
 }
