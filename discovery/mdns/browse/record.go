@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
+	"akri.sh/akri/internal/deadline"
 )
 
 // setKey identifies a set of records.
@@ -63,8 +64,8 @@ func (r *cachedRecord) end(now time.Time) {
 
 // verify begins to ask for a record that may be out of date.
 func (r *cachedRecord) verify(now time.Time) {
-	if !r.final && r.attempts < repeats*len(points) {
-		r.expires, r.attempts = now, repeats*len(points)
+	if !r.final {
+		r.expires, r.attempts = now, len(points)
 		r.plan(now)
 	}
 }
@@ -82,28 +83,25 @@ var points = [...]float64{.80, .85, .90, .95}
 
 // plan sets the time of the next question, which is not before earliest.
 func (r *cachedRecord) plan(earliest time.Time) {
-	if r.final {
-		return
+	r.refresh = r.expires
+	if r.attempts < len(points) {
+		ttl := float64(r.expires.Sub(r.received))
+		r.refresh = r.received.Add(time.Duration((points[r.attempts] + r.jitter) * ttl))
 	}
-	ttl := r.expires.Sub(r.received)
-	if r.attempts < repeats*len(points) {
-		point := points[r.attempts/repeats] + r.jitter
-		r.refresh = r.received.Add(time.Duration(point * float64(ttl))).Add(time.Duration(r.attempts%repeats) * repeatInterval)
-	} else {
-		r.refresh = r.expires.Add(time.Duration(r.attempts-repeats*len(points)) * verifyInterval)
-	}
-	if r.refresh.Before(earliest) {
-		r.refresh = earliest
-	}
+	r.refresh = deadline.Latest(r.refresh, earliest)
+}
+
+// isDue reports whether to ask for the record, if anything is asked now.
+func (r *cachedRecord) isDue(now time.Time) bool {
+	return !r.final && !r.refresh.After(now.Add(lookahead))
 }
 
 // asked records that a question for the record was sent.
 func (r *cachedRecord) asked(now time.Time) {
-	if r.refresh.IsZero() || r.refresh.After(now.Add(lookahead)) {
-		return
+	if r.isDue(now) {
+		r.attempts++
+		r.plan(now.Add(repeatInterval))
 	}
-	r.attempts++
-	r.plan(now.Add(repeatInterval))
 }
 
 // known reports whether to list the record as a known answer: more than half of its time
