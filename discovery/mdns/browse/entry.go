@@ -11,7 +11,7 @@ import (
 type entry struct {
 	name    wire.Name
 	kind    wire.Type
-	records map[identity]*cachedRecord
+	records map[wire.Record]*cachedRecord
 	// types means that the records are types of services.
 	types bool
 	// sweep is the last sweep that needed the entry.

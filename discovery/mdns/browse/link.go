@@ -128,7 +128,7 @@ func (l *link) visit(now time.Time, name wire.Name, kind wire.Type) {
 	e := l.entries[k]
 	switch {
 	case e == nil:
-		e = &entry{name: name, kind: kind, records: map[identity]*cachedRecord{}, types: kind == wire.PTR && isEnumeration(name), since: now}
+		e = &entry{name: name, kind: kind, records: map[wire.Record]*cachedRecord{}, types: kind == wire.PTR && isEnumeration(name), since: now}
 		e.due = now.Add(l.firstDelay())
 		l.entries[k] = e
 	case e.sweep == l.sweeps:
@@ -198,7 +198,7 @@ func (l *link) doubt(now time.Time, lost *entry) {
 			continue
 		}
 		for id, r := range e.records {
-			if id.target == name {
+			if id.Target.Key() == name {
 				r.verify(now)
 			}
 		}

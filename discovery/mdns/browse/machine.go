@@ -225,7 +225,7 @@ func mergeAddresses(a, b []netip.Addr) []netip.Addr {
 
 // instances returns the names of the services that were announced for these names.
 func (l *link) instances(browsed []wire.Name) []wire.Name {
-	instances := map[string]wire.Name{}
+	instances := map[wire.Name]wire.Name{} // by name in lower case
 	var add func(name wire.Name)
 	add = func(name wire.Name) {
 		e := l.entries[setKey{name.Key(), wire.PTR}]
@@ -233,11 +233,11 @@ func (l *link) instances(browsed []wire.Name) []wire.Name {
 			return
 		}
 		for id, r := range e.records {
-			switch first, seen := instances[id.target]; {
+			switch first, seen := instances[id.Target]; {
 			case e.types:
 				add(r.data.Target) // it is not a list of types again, see acceptable
 			case !seen || r.data.Target < first:
-				instances[id.target] = r.data.Target
+				instances[id.Target] = r.data.Target
 			}
 		}
 	}

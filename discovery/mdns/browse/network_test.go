@@ -89,6 +89,7 @@ func addInterface(t *testing.T, name string, addresses ...string) {
 		ip(t, "address add "+address+" dev "+name)
 	}
 	ip(t, "link set "+name+" up")
+	awaitInterface(t, name, func(Interface) bool { return true }) // the kernel takes up to a second
 }
 
 // responder answers for a simulated device on one interface.
@@ -259,13 +260,13 @@ func testIPv6(t *testing.T) {
 	// The address is tentative at first, and cannot be used.
 	d := webDevice(t, "Six", "192.0.2.7")
 	d.records[4].Type, d.records[4].Address = wire.AAAA, netip.MustParseAddr("fe80::7")
-	awaitLinkLocal(t, "mdns6")
+	awaitInterface(t, "mdns6", func(i Interface) bool { return i.speaks(true) })
 	respond(t, "mdns6", true, d).send(d.records)
 	b.await("Six._http._tcp.local six.local:80 [fe80::7%mdns6]")
 }
 
-// awaitLinkLocal waits until an interface has an IPv6 address that can be used.
-func awaitLinkLocal(t *testing.T, name string) {
+// awaitInterface waits until an interface can be used and fulfils a condition.
+func awaitInterface(t *testing.T, name string, is func(Interface) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		interfaces, err := listInterfaces()
@@ -273,12 +274,12 @@ func awaitLinkLocal(t *testing.T, name string) {
 			t.Fatal(err)
 		}
 		for _, i := range interfaces {
-			if i.Name == name && i.speaks(true) {
+			if i.Name == name && is(i) {
 				return
 			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("no IPv6 address")
+			t.Fatal(name, " cannot be used")
 		}
 	}
 }

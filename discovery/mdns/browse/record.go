@@ -2,7 +2,6 @@ package browse
 
 import (
 	"cmp"
-	"net/netip"
 	"time"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
@@ -34,16 +33,9 @@ type cachedRecord struct {
 	jitter float64
 }
 
-// identity distinguishes records of one name and type.
-type identity struct {
-	target         string // in lower case
-	port, priority uint16
-	text           string
-	address        netip.Addr
-}
-
-func identify(data wire.Record) identity {
-	return identity{target: data.Target.Key(), port: data.Port, priority: data.Priority, text: data.Text, address: data.Address}
+// identify returns what distinguishes a record from others of its name and type.
+func identify(data wire.Record) wire.Record {
+	return wire.Record{Target: wire.Name(data.Target.Key()), Port: data.Port, Priority: data.Priority, Text: data.Text, Address: data.Address}
 }
 
 // renew records that the record was received again.
