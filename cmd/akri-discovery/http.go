@@ -33,7 +33,9 @@ Instead of urls, an index can list the devices, as lines with one URL each or as
           id: serial                # path of its id; default: its URL
           properties: {ROOM: room}  # from the item
 
-A path consists of keys and indexes, such as info.ports.0.name; \. is a period in a key.
+A path has the syntax of gjson (github.com/tidwall/gjson/blob/master/SYNTAX.md), without
+queries, wildcards and modifiers: info.ports.0.name is the name of the first port, and \.
+is a period in a key.
 
 Further keys: intervalSeconds (10), timeoutSeconds (5), misses (3: how many requests in
 a row must fail before a device is gone), and tls with caProperty, certProperty,

@@ -39,6 +39,6 @@ func (h *Handler) Discover(ctx context.Context, request discovery.Request, send 
 func queryOf(d details.Details) browse.Query {
 	return browse.Query{
 		Types: d.Services, Domain: d.Domain,
-		Interfaces: func(i browse.Interface) bool { return d.UsesInterface(i.Name, i.Default) },
+		Interfaces: func(i browse.Interface) bool { return d.UsesInterface(i.Name, i.Default()) },
 	}
 }

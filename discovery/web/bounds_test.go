@@ -44,7 +44,7 @@ func TestOthersDevicesHang(t *testing.T) {
 	hang := make(chan struct{})
 	var requests atomic.Int32
 	var urls []string
-	for range 2 * sharedUnits / maxHostRequests {
+	for range 2 * sharedPlaces / maxHostRequests {
 		others := newSite(t, func(http.ResponseWriter, *http.Request) {
 			requests.Add(1)
 			<-hang
@@ -92,25 +92,6 @@ func TestHangingDevices(t *testing.T) {
 	}
 }
 
-// TestHost checks how many requests to a host there may be at the same time.
-func TestHost(t *testing.T) {
-	const targets = 10
-	h := newHost(targets)
-	for range targets {
-		if len(h) != maxHostRequests {
-			t.Fatalf("%d requests are permitted, want %d", len(h), maxHostRequests)
-		}
-		<-h
-		h.leave(false)
-	}
-	for i := range targets { // the buffer has room for them
-		<-h
-		if h.leave(true); len(h) != maxHostRequests+i+1 {
-			t.Fatalf("after %d have timed out, %d requests are permitted", i+1, len(h))
-		}
-	}
-}
-
 // TestOneHost checks that the requests to a host are bounded.
 func TestOneHost(t *testing.T) {
 	var ongoing, most atomic.Int32
@@ -134,7 +115,7 @@ func TestOneHost(t *testing.T) {
 
 // TestLargePage checks that the size of a page does not matter if nothing in it does.
 func TestLargePage(t *testing.T) {
-	page := newSite(t, body(strings.Repeat("<p>", unitBytes)))
+	page := newSite(t, body(strings.Repeat("<p>", int(deviceKind.maxBytes))))
 	for _, tc := range []struct {
 		details string
 		want    int
@@ -158,30 +139,30 @@ func newTestClient(t *testing.T) *client {
 
 // TestWaitForOthers checks that the time that a request waits for others is not the device's.
 func TestWaitForOthers(t *testing.T) {
-	if err := shared.Acquire(t.Context(), sharedUnits); err != nil {
+	if err := shared.Acquire(t.Context(), sharedPlaces); err != nil {
 		t.Fatal(err)
 	}
 	c := newTestClient(t)
 	var released atomic.Bool
 	time.AfterFunc(3*c.timeout/2, func() {
 		released.Store(true)
-		shared.Release(sharedUnits)
+		shared.Release(sharedPlaces)
 	})
 	device := newSite(t, func(w http.ResponseWriter, _ *http.Request) {
 		if !released.Load() {
 			t.Error("requested while others have all of the memory")
 		}
-		fmt.Fprint(w, strings.Repeat("x", unitBytes))
+		fmt.Fprint(w, strings.Repeat("x", int(deviceKind.maxBytes)))
 	})
 	size := 0
-	err := c.get(t.Context(), device.URL, deviceUnits, func(answer response) error {
-		if shared.TryAcquire(sharedUnits) {
+	err := c.get(t.Context(), device.URL, deviceKind, func(answer response) error {
+		if shared.TryAcquire(sharedPlaces) {
 			t.Error("others may use the memory of the response")
 		}
 		size = len(answer.body)
 		return nil
 	})
-	if err != nil || size != unitBytes {
+	if err != nil || size != int(deviceKind.maxBytes) {
 		t.Errorf("got %d bytes, and %v", size, err)
 	}
 }
@@ -206,9 +187,9 @@ func TestEndlessResponses(t *testing.T) {
 	})
 	t.Cleanup(func() { close(hang) })
 	c := newTestClient(t)
-	for path, want := range map[string]string{"/": reasonTimeout, "/begins": reasonTimeout, "/floods": "too_large"} {
-		err := c.get(t.Context(), device.URL+path, deviceUnits, func(answer response) error {
-			if len(answer.body) > unitBytes+1 {
+	for path, want := range map[string]string{"/": "timeout", "/begins": "timeout", "/floods": "too_large"} {
+		err := c.get(t.Context(), device.URL+path, deviceKind, func(answer response) error {
+			if len(answer.body) > int(deviceKind.maxBytes)+1 {
 				t.Errorf("%s: read %d bytes", path, len(answer.body))
 			}
 			_, err := answer.json()

@@ -20,21 +20,27 @@ import (
 	"akri.sh/akri/discovery/web/details"
 )
 
-// Bounds on responses, and on the requests at the same time: one to a device takes one of
-// sharedUnits places, and one for an index as many as its response may be larger.
 const (
-	unitBytes      = 128 << 10
-	deviceUnits    = 1
-	indexUnits     = 8
-	sharedUnits    = 128
+	// sharedPlaces bounds the memory of the requests of all Configurations.
+	sharedPlaces   = 128
 	maxHeaderBytes = 16 << 10
+	// maxIdleConns is how many connections of a Configuration wait for the next scan.
+	maxIdleConns = 4
 )
 
-// maxIdleConns is how many connections of a Configuration wait for the next scan.
-const maxIdleConns = 4
+var shared = semaphore.NewWeighted(sharedPlaces)
 
-// shared has the units of the requests of all Configurations.
-var shared = semaphore.NewWeighted(sharedUnits)
+// kind is a kind of requests.
+type kind struct {
+	maxBytes int64 // of a response
+	places   int64 // of the shared ones
+}
+
+// An index takes more memory for each byte than a device does, since its items become devices.
+var (
+	deviceKind = kind{128 << 10, 1}
+	indexKind  = kind{1 << 20, 16}
+)
 
 // The discoveryProperties with credentials.
 const (
@@ -100,14 +106,14 @@ func newClient(wanted *details.Details, properties map[string][]byte, networks N
 	return c, nil
 }
 
-// get requests a URL and calls use with the response, which use must not keep. units bound the
-// body. The error is that of use, or of few kinds; see [reasonOf]. The time that it waits for
-// other requests is not the device's.
-func (c *client) get(ctx context.Context, address string, units int64, use func(response) error) error {
-	if err := shared.Acquire(ctx, units); err != nil {
+// get requests a URL and calls use with the response, which use must not keep. The error is
+// that of use, or of few kinds; see [reasonOf]. The time that it waits for other requests is
+// not the device's.
+func (c *client) get(ctx context.Context, address string, k kind, use func(response) error) error {
+	if err := shared.Acquire(ctx, k.places); err != nil {
 		return err
 	}
-	defer shared.Release(units)
+	defer shared.Release(k.places)
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -124,12 +130,11 @@ func (c *client) get(ctx context.Context, address string, units int64, use func(
 		return err
 	}
 	defer answer.Body.Close()
-	limit := units * unitBytes
-	body, err := io.ReadAll(io.LimitReader(answer.Body, limit+1))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, k.maxBytes+1))
 	if err != nil {
 		return err
 	}
-	return use(response{answer.StatusCode, body, int64(len(body)) > limit})
+	return use(response{answer.StatusCode, body, int64(len(body)) > k.maxBytes})
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }

@@ -68,7 +68,7 @@ const (
 )
 
 // firstScan scans until each device has answered or had its attempts.
-func (s *scanner) firstScan(ctx context.Context) ([]result, error) {
+func (s *scanner) firstScan(ctx context.Context) ([]target, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxFirstList)
 	defer cancel()
 	return s.scan(ctx, min(s.wanted.Misses, maxFirstAttempts))
@@ -79,8 +79,8 @@ func (s *scanner) firstScan(ctx context.Context) ([]result, error) {
 func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) error {
 	seen := newState(s.wanted.Misses)
 	var sent []discovery.Device
-	results, err := s.firstScan(ctx)
-	for failures := 0; ; results, err = s.scan(ctx, 1) {
+	targets, err := s.firstScan(ctx)
+	for failures := 0; ; targets, err = s.scan(ctx, 1) {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -92,7 +92,7 @@ func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) 
 			s.log.Debug("Could not read the index", "err", err)
 		default:
 			failures = 0
-			seen.apply(results)
+			seen.apply(targets)
 			if devices := seen.list(); sent == nil || !reflect.DeepEqual(devices, sent) {
 				if err := send(devices); err != nil {
 					return err

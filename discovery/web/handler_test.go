@@ -208,7 +208,7 @@ func TestADeviceLeavesTheIndex(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	huge := newSite(t, body("\""+strings.Repeat("x", indexUnits*unitBytes)+"\""))
+	huge := newSite(t, body("\""+strings.Repeat("x", int(indexKind.maxBytes))+"\""))
 	deep := newSite(t, body(strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)))
 	redirect := newSite(t, http.RedirectHandler(huge.URL, http.StatusFound).ServeHTTP)
 	for name, tc := range map[string]struct{ details, want string }{

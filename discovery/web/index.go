@@ -20,7 +20,8 @@ const maxIndexItems = 1000
 // target is a device that may exist.
 type target struct {
 	id, url    string
-	properties map[string]string
+	properties map[string]string // of the index, and then of the response
+	err        error             // of the request
 }
 
 // targetsOf returns the devices of a Configuration, in order. rejected is the number of
@@ -29,11 +30,11 @@ func (s *scanner) targetsOf(ctx context.Context) (targets []target, rejected int
 	index := s.wanted.Index
 	if index == nil {
 		for _, address := range s.wanted.URLs {
-			targets = append(targets, target{id: address, url: address})
+			targets = append(targets, target{id: address, url: address, properties: map[string]string{}})
 		}
 		return targets, 0, nil
 	}
-	err = s.client.get(ctx, index.URL, indexUnits, func(answer response) error {
+	err = s.client.get(ctx, index.URL, indexKind, func(answer response) error {
 		if answer.status < http.StatusOK || answer.status >= http.StatusMultipleChoices {
 			return fmt.Errorf("%w %d", errStatus, answer.status)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -32,7 +33,7 @@ var (
 
 // scan requests every device once, and those that fail again, up to a number of attempts.
 // The error is that of the index.
-func (s *scanner) scan(ctx context.Context, attempts int) ([]result, error) {
+func (s *scanner) scan(ctx context.Context, attempts int) ([]target, error) {
 	defer s.metrics.Scanned(time.Now())
 	targets, rejected, err := s.targetsOf(ctx)
 	if err != nil {
@@ -41,98 +42,59 @@ func (s *scanner) scan(ctx context.Context, attempts int) ([]result, error) {
 	for range rejected {
 		s.metrics.Failed("bad_item")
 	}
-	results := make([]result, len(targets))
-	for i, t := range targets {
-		results[i].target = t
-	}
 	if s.wanted.Requested() {
-		for i := range results {
-			results[i].err = errAwaited
+		for i := range targets {
+			targets[i].err = errAwaited
 		}
-		s.requestAll(ctx, results)
-		for range attempts - 1 {
-			s.requestAgain(ctx, results)
-		}
-	}
-	for _, r := range results {
-		if r.err != nil && ctx.Err() == nil {
-			s.metrics.Failed(reasonOf(r.err))
-			s.log.Debug("A device does not respond as expected", "id", r.target.id, "err", r.err)
+		failed := func(t target) bool { return t.err != nil }
+		for i := 0; i < attempts && slices.ContainsFunc(targets, failed) && (i == 0 || pause(ctx, firstRetry)); i++ {
+			s.requestAll(ctx, targets)
 		}
 	}
-	return results, nil
-}
-
-// requestAgain requests the targets that have failed again, after a pause.
-func (s *scanner) requestAgain(ctx context.Context, results []result) {
-	failed := func(r result) bool { return r.err != nil }
-	if slices.ContainsFunc(results, failed) && pause(ctx, firstRetry) {
-		s.requestAll(ctx, results)
+	for _, t := range targets {
+		if t.err != nil && ctx.Err() == nil {
+			s.metrics.Failed(reasonOf(t.err))
+			s.log.Debug("A device does not respond as expected", "id", t.id, "err", t.err)
+		}
 	}
+	return targets, nil
 }
 
-// host has the places for requests to a host.
-type host chan struct{}
-
-func newHost(targets int) host {
-	h := make(host, maxHostRequests+targets)
-	for range maxHostRequests {
-		h <- struct{}{}
-	}
-	return h
-}
-
-// leave ends a request. Each one that has timed out permits another one for the rest of the
-// scan: devices that hang do not burden the host, and the others must not wait for all of them.
-func (h host) leave(timedOut bool) {
-	h <- struct{}{}
-	if timedOut {
-		h <- struct{}{}
-	}
-}
-
-// requestAll requests the targets of the results with an error, and sets the rest of these
-// results. A request waits for its host before it waits for others, so that a host that hangs
-// takes no more than its own places.
-func (s *scanner) requestAll(ctx context.Context, results []result) {
+// requestAll requests the targets with an error. A request waits for its host before it waits
+// for others, so that a host that hangs takes no more than its own places.
+func (s *scanner) requestAll(ctx context.Context, targets []target) {
 	var group sync.WaitGroup
-	places, hosts := semaphore.NewWeighted(maxRequests), map[string]host{}
-	for i := range results {
-		r := &results[i]
-		if r.err == nil {
+	places, hosts := semaphore.NewWeighted(maxRequests), map[string]*semaphore.Weighted{}
+	for i := range targets {
+		t := &targets[i]
+		if t.err == nil {
 			continue
 		}
-		origin := originOf(r.target.url)
+		origin := originOf(t.url)
 		if hosts[origin] == nil {
-			hosts[origin] = newHost(len(results))
+			hosts[origin] = semaphore.NewWeighted(maxHostRequests)
 		}
-		own := hosts[origin]
+		host := hosts[origin]
 		group.Go(func() {
-			select {
-			case <-own:
-			case <-ctx.Done():
+			if host.Acquire(ctx, 1) != nil {
 				return
 			}
+			defer host.Release(1)
 			if places.Acquire(ctx, 1) != nil {
 				return
 			}
-			r.properties, r.err = s.request(ctx, r.target, maxPropertiesBytes/len(results))
-			places.Release(1)
-			own.leave(r.err != nil && reasonOf(r.err) == reasonTimeout)
+			defer places.Release(1)
+			t.err = s.client.get(ctx, t.url, deviceKind, func(answer response) error {
+				properties, err := s.propertiesOf(answer, maxPropertiesBytes/len(targets))
+				maps.Copy(t.properties, properties)
+				return err
+			})
 		})
 	}
 	group.Wait()
 }
 
-// request returns the properties in a device's response, or why it does not count.
-func (s *scanner) request(ctx context.Context, t target, maxBytes int) (properties map[string]string, err error) {
-	err = s.client.get(ctx, t.url, deviceUnits, func(answer response) error {
-		properties, err = s.propertiesOf(answer, maxBytes)
-		return err
-	})
-	return properties, err
-}
-
+// propertiesOf returns the properties in a device's response, or why it does not count.
 func (s *scanner) propertiesOf(answer response, maxBytes int) (map[string]string, error) {
 	expect := s.wanted.Expect
 	if !expectedStatus(expect, answer.status) {
@@ -172,9 +134,6 @@ func expectedValue(expect *details.Expect, document gjson.Result) error {
 	return nil
 }
 
-// reasonTimeout is the reason of a device that does not answer in time.
-const reasonTimeout = "timeout"
-
 // reasonOf returns the reason of a failure for the metrics.
 func reasonOf(err error) string {
 	var timeout net.Error
@@ -188,7 +147,7 @@ func reasonOf(err error) string {
 	case errors.Is(err, errUnexpected):
 		return "unexpected_value"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return reasonTimeout
+		return "timeout"
 	}
 	return "connect"
 }

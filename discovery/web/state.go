@@ -1,7 +1,6 @@
 package web
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -14,14 +13,6 @@ const (
 	urlProperty      = "HTTP_URL"
 	tutorialProperty = "AKRI_HTTP_DEVICE_ENDPOINT"
 )
-
-// result is the outcome of a request to a device.
-type result struct {
-	target target
-	err    error
-	// properties are those in the response.
-	properties map[string]string
-}
 
 // state is what is known of the devices of a Configuration.
 type state struct {
@@ -38,17 +29,18 @@ type knownDevice struct {
 func newState(misses int) *state { return &state{misses: misses, devices: map[string]*knownDevice{}} }
 
 // apply records the outcomes of a scan of all devices.
-func (s *state) apply(results []result) {
+func (s *state) apply(targets []target) {
 	listed := map[string]bool{}
-	for _, r := range results {
-		listed[r.target.id] = true
-		entry := s.devices[r.target.id]
+	for _, t := range targets {
+		listed[t.id] = true
+		entry := s.devices[t.id]
 		switch {
-		case r.err == nil:
-			s.devices[r.target.id] = &knownDevice{device: r.device()}
+		case t.err == nil:
+			t.properties[urlProperty], t.properties[tutorialProperty] = t.url, t.url
+			s.devices[t.id] = &knownDevice{device: discovery.Device{ID: t.id, Properties: t.properties}}
 		case entry == nil:
 		case entry.missed+1 >= s.misses:
-			delete(s.devices, r.target.id)
+			delete(s.devices, t.id)
 		default:
 			entry.missed++
 		}
@@ -68,12 +60,4 @@ func (s *state) list() []discovery.Device {
 	}
 	slices.SortFunc(devices, func(a, b discovery.Device) int { return strings.Compare(a.ID, b.ID) })
 	return devices
-}
-
-func (r result) device() discovery.Device {
-	properties := map[string]string{}
-	maps.Copy(properties, r.target.properties)
-	maps.Copy(properties, r.properties)
-	properties[urlProperty], properties[tutorialProperty] = r.target.url, r.target.url
-	return discovery.Device{ID: r.target.id, Properties: properties}
 }

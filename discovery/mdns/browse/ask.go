@@ -9,39 +9,31 @@ import (
 
 // ask returns the packets with the questions that are due, and when to call it next.
 func (l *link) ask(now time.Time) (packets [][]byte, next time.Time) {
-	if now.Before(l.ready) {
-		return nil, l.ready
-	}
-	if l.isDue(now) {
+	if next = l.next(); !next.After(now) && !now.Before(l.ready) {
 		packets = l.pack(now)
-		l.ready = now.Add(time.Duration(len(packets)) * sendInterval)
+		l.ready, next = now.Add(sendInterval), l.next()
 	}
-	for _, e := range l.entries {
-		next = deadline.Earliest(next, e.next())
-	}
-	if !next.IsZero() && next.Before(l.ready) {
-		next = l.ready
+	if !next.IsZero() {
+		next = deadline.Latest(next, l.ready)
 	}
 	return packets, next
 }
 
-func (l *link) isDue(now time.Time) bool {
+func (l *link) next() (next time.Time) {
 	for _, e := range l.entries {
-		if e.isDue(now, 0) {
-			return true
-		}
+		next = deadline.Earliest(next, e.next())
 	}
-	return false
+	return next
 }
 
 // isDue reports whether to ask for the records of an entry, because of its schedule or
-// because one of its records expires.
-func (e *entry) isDue(now time.Time, lookahead time.Duration) bool {
+// because one of its records expires soon.
+func (e *entry) isDue(now time.Time) bool {
 	if e.asking() && !e.due.After(now) {
 		return true
 	}
 	for _, r := range e.records {
-		if !r.refresh.IsZero() && !r.refresh.After(now.Add(lookahead)) {
+		if r.isDue(now) {
 			return true
 		}
 	}
@@ -56,7 +48,7 @@ func (l *link) pack(now time.Time) (packets [][]byte) {
 		if len(packets) >= maxSendBurst {
 			break
 		}
-		if !e.isDue(now, lookahead) {
+		if !e.isDue(now) {
 			continue
 		}
 		if known := e.known(now); len(known) > 0 {
@@ -80,7 +72,7 @@ func (l *link) asked(now time.Time, e *entry) {
 		e.asked++
 		interval := e.interval()
 		if e.asked > 2 { // nodes that were started together drift apart
-			interval += time.Duration(.05 * l.random.Float64() * float64(interval))
+			interval += time.Duration(.05 * l.machine.random.Float64() * float64(interval))
 		}
 		e.due = now.Add(interval)
 	}

@@ -3,6 +3,7 @@ package browse
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -39,9 +40,13 @@ type Browser struct {
 	options        Options
 	rescanInterval time.Duration
 
-	mu      sync.Mutex
-	running *loop // while it has users
-	users   int
+	mu         sync.Mutex // for all that follows
+	machine    *machine
+	interfaces map[int]Interface
+	sockets    map[socketID]*socket // nil for those that could not be opened, which the log says
+	rescan     time.Time            // when to list the interfaces again
+	wake       time.Time            // when the timer calls tick
+	timer      *time.Timer
 }
 
 // New returns a Browser.
@@ -52,7 +57,10 @@ func New(options Options) *Browser {
 	if options.Failed == nil {
 		options.Failed = func(string) {}
 	}
-	return &Browser{options: options, rescanInterval: rescanInterval}
+	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // only delays depend on it
+	return &Browser{
+		options: options, rescanInterval: rescanInterval, machine: newMachine(random, options.Failed), sockets: map[socketID]*socket{},
+	}
 }
 
 // Browse calls changed with the full list of services, sorted by [Service.Key], until ctx
@@ -68,14 +76,10 @@ func (b *Browser) Browse(ctx context.Context, query Query, changed func([]Servic
 	if err != nil {
 		return err
 	}
-	interfaces, err := listInterfaces()
-	if err != nil {
+	if err := b.subscribe(s); err != nil {
 		return err
 	}
-	l := b.acquire()
-	defer b.release(l)
-	l.do(func() { l.subscribe(s, interfaces) })
-	defer l.do(func() { l.unsubscribe(s) })
+	defer b.unsubscribe(s)
 	for {
 		select {
 		case <-ctx.Done():
@@ -88,28 +92,48 @@ func (b *Browser) Browse(ctx context.Context, query Query, changed func([]Servic
 	}
 }
 
-// acquire returns the loop, which it starts for the first user.
-func (b *Browser) acquire() *loop {
+func (b *Browser) subscribe(s *subscription) error {
+	interfaces, err := listInterfaces()
+	if err != nil {
+		return err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.running == nil {
-		b.running = startLoop(b.options, b.rescanInterval)
+	now := time.Now()
+	if len(b.machine.subscriptions) == 0 {
+		b.rescan, b.timer = now.Add(b.rescanInterval), time.AfterFunc(0, b.tick)
 	}
-	b.users++
-	return b.running
+	b.machine.subscriptions[s] = true // so that its interfaces are used
+	b.useInterfaces(now, interfaces)
+	b.machine.subscribe(now, s)
+	b.advance(now)
+	return nil
 }
 
-// release stops a loop after its last user has left.
-func (b *Browser) release(l *loop) {
+func (b *Browser) unsubscribe(s *subscription) {
 	b.mu.Lock()
-	b.users--
-	last := b.users == 0
-	if last {
-		b.running = nil
+	defer b.mu.Unlock()
+	now := time.Now()
+	b.machine.unsubscribe(s)
+	b.useInterfaces(now, b.interfaces)
+	if len(b.machine.subscriptions) > 0 {
+		b.advance(now)
+		return
 	}
-	b.mu.Unlock()
-	if last {
-		l.cancel()
-		<-l.ended
+	b.timer.Stop()
+	clear(b.machine.links)
+}
+
+// tick is called by the timer.
+func (b *Browser) tick() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.machine.subscriptions) == 0 {
+		return
 	}
+	now := time.Now()
+	if !now.Before(b.rescan) {
+		b.scan(now)
+	}
+	b.advance(now)
 }

@@ -11,7 +11,7 @@
 // remained unanswered. Lost packets alone do not remove it.
 //
 // Read machine.go and link.go first: they decide everything, without clock or network.
-// browser.go drives the machine, and socket.go and interfaces.go are the network.
+// browser.go and network.go drive the machine.
 //
 // Always: memory, packets and work are bounded, see limits.go. Never: a request to the
 // address of a service; a message to anything but the multicast groups of mDNS.

@@ -11,11 +11,9 @@ import (
 type entry struct {
 	name    wire.Name
 	kind    wire.Type
-	records map[identity]*cachedRecord
+	records map[wire.Record]*cachedRecord
 	// types means that the records are types of services.
 	types bool
-	// optional means that the host has addresses of the other kind.
-	optional bool
 	// sweep is the last sweep that needed the entry.
 	sweep int
 
@@ -57,7 +55,7 @@ func (e *entry) best() *cachedRecord {
 // asking reports whether the question is asked by schedule: that for PTR records always, as
 // there may be more of them, and others while there are no records.
 func (e *entry) asking() bool {
-	return e.kind == wire.PTR || len(e.records) == 0 && (!e.optional || e.asked < maxOptional)
+	return e.kind == wire.PTR || len(e.records) == 0
 }
 
 // interval returns the time until the next question, after so many. The questions for

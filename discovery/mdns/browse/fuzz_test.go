@@ -36,15 +36,15 @@ func FuzzMachine(f *testing.F) {
 			packet = packet[:min(length, len(packet))]
 			input = input[2+len(packet):]
 			records, _ := wire.ParseResponse(packet)
-			s.machine.receive(s.now, eth0, records)
+			s.machine.receive(s.now, "eth0", records)
 			s.wake = deadline.Earliest(s.wake, s.now.Add(batchTime))
 			s.run(pause)
 		}
 		s.run(time.Minute)
-		s.checkLink(s.machine.links[eth0])
+		s.checkLink(s.machine.links["eth0"])
 		s.machine.unsubscribe(sub)
 		s.advance()
-		if l := s.machine.links[eth0]; len(l.entries) != 0 || l.count != 0 {
+		if l := s.machine.links["eth0"]; len(l.entries) != 0 || l.count != 0 {
 			t.Fatalf("left: %d entries, %d records", len(l.entries), l.count)
 		}
 	})

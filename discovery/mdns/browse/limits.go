@@ -15,16 +15,14 @@ const (
 	maxRecords = 10_000
 	// maxTextBytes bounds a TXT record. RFC 6763 recommends 1300 bytes at most.
 	maxTextBytes = 2048
-	// maxInterfaces is how many interfaces are used at the same time.
-	maxInterfaces = 32
 	// maxPacketsPerSecond bounds the responses that are read from one interface by IPv4,
 	// and by IPv6, after the first maxPacketBurst.
 	maxPacketsPerSecond = 1000
 	maxPacketBurst      = 2000
-	// sendInterval is the minimum average interval between packets to one interface.
-	sendInterval = 10 * time.Millisecond
-	// maxSendBurst is how many packets are sent to one interface at once.
-	maxSendBurst = 50
+	// sendInterval is the minimum interval between the questions to one interface, so that
+	// they are sent together, in at most maxSendBurst packets.
+	sendInterval = 250 * time.Millisecond
+	maxSendBurst = 25
 )
 
 // Bounds on times to live. A device that announces a shorter or longer one is treated as
@@ -42,24 +40,16 @@ const (
 	// verifyWindow is how long a record is kept beyond its time to live, while questions
 	// about it are repeated. If a third of all packets is lost, a question succeeds with
 	// a probability of 4/9; the attempts before and in this window fail together with
-	// one of 10^-7.
+	// one of 10^-8.
 	verifyWindow = 30 * time.Second
-	// verifyInterval is the time between those questions.
-	verifyInterval = 2 * time.Second
-	// repeats is how often a question is asked at each of the four points of
-	// RFC 6762 (80, 85, 90 and 95 % of the time to live) until it is answered.
-	repeats = 3
-	// repeatInterval is the time between those repetitions, and the minimum between any
-	// two equal questions (RFC 6762, 5.2).
+	// repeatInterval is the time between those questions, and the minimum between any two
+	// equal questions (RFC 6762, 5.2).
 	repeatInterval = time.Second
 	// lookahead is how much earlier than planned a question about an expiring record is
 	// asked, to send it together with others.
 	lookahead = 500 * time.Millisecond
 	// maxInterval is the longest interval between questions for services of a type.
 	maxInterval = time.Hour
-	// maxOptional is how often the other kind of addresses of a host is requested, when
-	// one kind is known.
-	maxOptional = 4
 	// textWait is how long a service is held back that has no TXT record. Each service
 	// should have one.
 	textWait = 3 * time.Second
@@ -68,11 +58,8 @@ const (
 	settleTime = 3500 * time.Millisecond
 	// batchTime is how long further packets are awaited before changes are handled.
 	batchTime = 50 * time.Millisecond
-	// linkGrace is how long the services of an interface are kept that is gone. Cables
-	// are plugged in again, and addresses renewed.
-	linkGrace = 10 * time.Second
 	// rescanInterval is how often the interfaces are listed, and rescanSoon how long after
-	// one has disappeared or does not send: it may return within linkGrace.
+	// one does not send, as it may return within verifyWindow.
 	rescanInterval = time.Minute
 	rescanSoon     = 5 * time.Second
 )

@@ -1,7 +1,6 @@
 package browse
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
@@ -10,26 +9,17 @@ import (
 // link is the cache of one interface, with the questions that keep it up to date. It is
 // not safe for concurrent use, and has neither clock nor network.
 type link struct {
-	inter  Interface
-	random *rand.Rand
-	failed func(reason string)
-	// room reports whether the link may have one more record.
-	room    func(*link) bool
+	inter   Interface
+	machine *machine
 	entries map[setKey]*entry
 	// count is that of all records.
 	count int
 	// sweeps counts them.
 	sweeps int
-	// changed means that records have come, gone or been replaced since the last sweep.
-	changed bool
-	// gone is when the interface was removed; zero if it exists.
-	gone time.Time
+	// absent means that the interface is gone: questions fail, and its records expire.
+	absent bool
 	// ready is when packets may be sent again.
 	ready time.Time
-}
-
-func newLink(inter Interface, random *rand.Rand, failed func(string), room func(*link) bool) *link {
-	return &link{inter: inter, random: random, failed: failed, room: room, entries: map[setKey]*entry{}}
 }
 
 // passes are the types of records in the order in which they lead to each other.
@@ -63,22 +53,22 @@ func (l *link) store(now time.Time, data wire.Record) {
 	if data.TTL == 0 {
 		if r != nil {
 			r.end(now)
-			l.changed = true
+			l.machine.changed = true
 		}
 		return
 	}
 	if r == nil {
-		if len(e.records) >= e.capacity() || len(data.Text) > maxTextBytes || !l.room(l) {
-			l.failed(FailedFull)
+		if len(e.records) >= e.capacity() || len(data.Text) > maxTextBytes || !l.machine.room(l) {
+			l.machine.failed(FailedFull)
 			return
 		}
-		r = &cachedRecord{data: data, created: now, jitter: .02 * l.random.Float64()}
+		r = &cachedRecord{data: data, created: now, jitter: .02 * l.machine.random.Float64()}
 		e.records[id] = r
 		l.count++
-		l.changed = true
+		l.machine.changed = true
 	}
 	if r.final {
-		l.changed = true
+		l.machine.changed = true
 	}
 	r.renew(now, data)
 	l.follow(now, e, r)
@@ -111,7 +101,7 @@ func (l *link) flush(now time.Time, data wire.Record) {
 	for _, r := range e.records {
 		if now.Sub(r.received) > goodbyeDelay && !r.final {
 			r.end(now)
-			l.changed = true
+			l.machine.changed = true
 		}
 	}
 }
@@ -126,35 +116,34 @@ func (l *link) follow(now time.Time, e *entry, r *cachedRecord) {
 		l.visit(now, target, wire.SRV)
 		l.visit(now, target, wire.TXT)
 	case e.kind == wire.SRV:
-		a, aaaa := l.visit(now, target, wire.A), l.visit(now, target, wire.AAAA)
-		a.optional, aaaa.optional = len(aaaa.records) > 0, len(a.records) > 0
+		l.visit(now, target, wire.A)
+		l.visit(now, target, wire.AAAA)
 	}
 }
 
 // visit marks the entry of a name, which it creates if it does not exist, and all that its
 // records lead to, as needed.
-func (l *link) visit(now time.Time, name wire.Name, kind wire.Type) *entry {
+func (l *link) visit(now time.Time, name wire.Name, kind wire.Type) {
 	k := setKey{name.Key(), kind}
 	e := l.entries[k]
 	switch {
 	case e == nil:
-		e = &entry{name: name, kind: kind, records: map[identity]*cachedRecord{}, types: kind == wire.PTR && isEnumeration(name), since: now}
+		e = &entry{name: name, kind: kind, records: map[wire.Record]*cachedRecord{}, types: kind == wire.PTR && isEnumeration(name), since: now}
 		e.due = now.Add(l.firstDelay())
 		l.entries[k] = e
 	case e.sweep == l.sweeps:
-		return e
+		return
 	}
 	e.sweep = l.sweeps
 	for _, r := range e.records {
 		l.follow(now, e, r)
 	}
-	return e
 }
 
 // firstDelay keeps nodes from asking in the same instant (RFC 6762, 5.2), and lets
 // records that are about to arrive come first.
 func (l *link) firstDelay() time.Duration {
-	return 20*time.Millisecond + time.Duration(l.random.Int64N(int64(100*time.Millisecond)))
+	return 20*time.Millisecond + time.Duration(l.machine.random.Int64N(int64(100*time.Millisecond)))
 }
 
 // sweep removes all entries that do not follow from what is browsed.
@@ -169,7 +158,6 @@ func (l *link) sweep(now time.Time, browsed []wire.Name) {
 			delete(l.entries, k)
 		}
 	}
-	l.changed = false
 }
 
 // expire removes records whose time is over.
@@ -181,14 +169,14 @@ func (l *link) expire(now time.Time) {
 			}
 			delete(e.records, id)
 			l.count--
-			l.changed = true
+			l.machine.changed = true
 			if len(e.records) == 0 && e.kind != wire.PTR {
 				e.asked, e.due = 0, now
 				l.doubt(now, e)
 			}
 		}
 		if e.kind == wire.TXT && !e.late && len(e.records) == 0 && !now.Before(e.since.Add(textWait)) {
-			e.late, l.changed = true, true
+			e.late, l.machine.changed = true, true
 		}
 	}
 }
@@ -210,7 +198,7 @@ func (l *link) doubt(now time.Time, lost *entry) {
 			continue
 		}
 		for id, r := range e.records {
-			if id.target == name {
+			if id.Target.Key() == name {
 				r.verify(now)
 			}
 		}
@@ -218,7 +206,7 @@ func (l *link) doubt(now time.Time, lost *entry) {
 }
 
 // restart asks for services as if browsing had just begun, and verifies all records, since
-// the interface has changed or was away.
+// the interface has changed, is gone or was away.
 func (l *link) restart(now time.Time) {
 	for _, e := range l.entries {
 		if e.kind == wire.PTR {

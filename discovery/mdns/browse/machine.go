@@ -1,10 +1,10 @@
 package browse
 
 import (
-	"cmp"
 	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"reflect"
 	"slices"
 	"time"
 
@@ -18,9 +18,10 @@ import (
 type machine struct {
 	random        *rand.Rand
 	failed        func(reason string)
-	links         map[int]*link // by index of the interface
+	links         map[string]*link // by name of the interface
 	subscriptions map[*subscription]bool
-	version       int // counts changes of services
+	// changed means that records, links or subscriptions have changed since the last sweep.
+	changed bool
 }
 
 // subscription is a [Query] that is being answered.
@@ -29,10 +30,7 @@ type subscription struct {
 	names []wire.Name
 	// ready is when the first list is complete.
 	ready time.Time
-	// version is that of the machine when the list was last computed.
-	version int
-	// sent means that the first list was published, and last is the latest.
-	sent bool
+	// last is the latest list; nil before the first one.
 	last []Service
 	// updates has the newest list that the caller has not seen.
 	updates chan []Service
@@ -47,7 +45,7 @@ func newSubscription(query Query) (*subscription, error) {
 }
 
 func newMachine(random *rand.Rand, failed func(string)) *machine {
-	return &machine{random: random, failed: failed, links: map[int]*link{}, subscriptions: map[*subscription]bool{}}
+	return &machine{random: random, failed: failed, links: map[string]*link{}, subscriptions: map[*subscription]bool{}}
 }
 
 // subscribe adds a subscription.
@@ -61,21 +59,23 @@ func (m *machine) subscribe(now time.Time, s *subscription) {
 			s.ready = now.Add(settleTime)
 		}
 	}
-	m.subscriptions[s] = true
-	m.touch()
+	m.subscriptions[s], m.changed = true, true
 }
 
 // unsubscribe removes a subscription.
 func (m *machine) unsubscribe(s *subscription) {
 	delete(m.subscriptions, s)
-	m.touch()
+	m.changed = true
 }
 
-// touch makes the next call of advance compute again what is needed.
-func (m *machine) touch() {
-	for _, l := range m.links {
-		l.changed = true
+// uses reports whether a subscription uses an interface.
+func (m *machine) uses(i Interface) bool {
+	for s := range m.subscriptions {
+		if s.query.uses(i) {
+			return true
+		}
 	}
+	return false
 }
 
 // settled reports whether names have been browsed for long enough to know the services.
@@ -86,25 +86,25 @@ func (l *link) settled(now time.Time, names []wire.Name) bool {
 	})
 }
 
-// setInterfaces sets which interfaces are used. The services of one that is gone are kept
-// for some time, and verified when it returns.
+// setInterfaces sets which interfaces are used. The services of one that is gone are those
+// of a network that does not answer: if it returns soon, they remain.
 func (m *machine) setInterfaces(now time.Time, interfaces []Interface) {
-	present := map[int]bool{}
+	present := map[string]bool{}
 	for _, i := range interfaces {
-		present[i.Index] = true
-		l := m.links[i.Index]
+		present[i.Name] = true
+		l := m.links[i.Name]
 		switch {
-		case l == nil || l.inter.Name != i.Name:
-			m.links[i.Index] = newLink(i, m.random, m.failed, m.room)
-			m.touch()
-		case !l.gone.IsZero() || l.inter != i:
-			l.gone, l.inter, l.changed = time.Time{}, i, true
+		case l == nil:
+			m.links[i.Name], m.changed = &link{inter: i, machine: m, entries: map[setKey]*entry{}}, true
+		case l.absent || !reflect.DeepEqual(l.inter, i):
+			l.absent, l.inter, m.changed = false, i, true
 			l.restart(now)
 		}
 	}
-	for index, l := range m.links {
-		if !present[index] && l.gone.IsZero() {
-			l.gone = now
+	for name, l := range m.links {
+		if !present[name] && !l.absent {
+			l.absent = true
+			l.restart(now)
 		}
 	}
 }
@@ -119,8 +119,8 @@ func (m *machine) room(l *link) bool {
 }
 
 // receive stores what a response says.
-func (m *machine) receive(now time.Time, index int, records []wire.Record) {
-	if l := m.links[index]; l != nil && l.gone.IsZero() {
+func (m *machine) receive(now time.Time, inter string, records []wire.Record) {
+	if l := m.links[inter]; l != nil {
 		l.receive(now, records)
 	}
 }
@@ -131,37 +131,51 @@ type outgoing struct {
 	packet []byte
 }
 
-// advance handles all that has happened until now. It returns the packets to send and when
-// to call it next, at the latest; zero means never.
+// advance handles all that has happened until now, and publishes the lists that have changed.
+// It returns the packets to send and when to call it next, at the latest; zero means never.
 func (m *machine) advance(now time.Time) (packets []outgoing, next time.Time) {
-	for index, l := range m.links {
-		if !l.gone.IsZero() {
-			at := l.gone.Add(linkGrace)
-			if now.Before(at) {
-				next = deadline.Earliest(next, at)
-				continue
-			}
-			delete(m.links, index)
-			m.version++
-			continue
-		}
+	for _, l := range m.links {
 		l.expire(now)
-		if l.changed {
+	}
+	changed := m.changed
+	m.changed = false
+	for name, l := range m.links {
+		if changed {
 			l.sweep(now, m.browsed(l))
-			m.version++
+		}
+		if l.absent && l.count == 0 {
+			delete(m.links, name)
+			continue
 		}
 		asked, at := l.ask(now)
 		for _, packet := range asked {
-			packets = append(packets, outgoing{index, packet})
+			packets = append(packets, outgoing{l.inter.Index, packet})
 		}
 		next = deadline.Earliest(next, at)
 	}
 	for s := range m.subscriptions {
-		if !s.sent && now.Before(s.ready) {
+		switch {
+		case s.last == nil && now.Before(s.ready):
 			next = deadline.Earliest(next, s.ready)
+		case s.last == nil || changed:
+			m.publish(s)
 		}
 	}
 	return packets, next
+}
+
+// publish makes the list of a subscription that of now.
+func (m *machine) publish(s *subscription) {
+	services := m.services(s)
+	if s.last != nil && reflect.DeepEqual(services, s.last) {
+		return
+	}
+	s.last = services
+	select { // the newest list replaces one that was not read
+	case <-s.updates:
+	default:
+	}
+	s.updates <- services
 }
 
 // browsed returns the names to browse on a link.
@@ -175,29 +189,13 @@ func (m *machine) browsed(l *link) []wire.Name {
 	return names
 }
 
-// update returns the list of a subscription, if it is complete and has changed.
-func (m *machine) update(now time.Time, s *subscription) (services []Service, changed bool) {
-	if s.sent && s.version == m.version || !s.sent && now.Before(s.ready) {
-		return nil, false
-	}
-	s.version = m.version
-	services = m.services(s)
-	if s.sent && slices.EqualFunc(services, s.last, Service.equal) {
-		return nil, false
-	}
-	s.sent, s.last = true, services
-	return services, true
-}
-
 // services returns the services of a subscription, sorted by key. If a service is found on
 // several interfaces, that of the first interface by name counts, with the addresses of
 // the others if they agree on host and port.
 func (m *machine) services(s *subscription) []Service {
 	found := map[string]*Service{}
-	links := slices.SortedFunc(maps.Values(m.links), func(a, b *link) int {
-		return cmp.Or(cmp.Compare(a.inter.Name, b.inter.Name), cmp.Compare(a.inter.Index, b.inter.Index))
-	})
-	for _, l := range links {
+	for _, name := range slices.Sorted(maps.Keys(m.links)) {
+		l := m.links[name]
 		if !s.query.uses(l.inter) {
 			continue
 		}
@@ -209,10 +207,7 @@ func (m *machine) services(s *subscription) []Service {
 			former := found[instance.Key()]
 			if former == nil {
 				found[instance.Key()] = &service
-				continue
-			}
-			former.Interfaces = append(former.Interfaces, service.Interfaces...)
-			if former.Host == service.Host && former.Port == service.Port {
+			} else if former.Host == service.Host && former.Port == service.Port {
 				former.Addresses = mergeAddresses(former.Addresses, service.Addresses)
 			}
 		}
@@ -230,7 +225,7 @@ func mergeAddresses(a, b []netip.Addr) []netip.Addr {
 
 // instances returns the names of the services that were announced for these names.
 func (l *link) instances(browsed []wire.Name) []wire.Name {
-	instances := map[string]wire.Name{}
+	instances := map[wire.Name]wire.Name{} // by name in lower case
 	var add func(name wire.Name)
 	add = func(name wire.Name) {
 		e := l.entries[setKey{name.Key(), wire.PTR}]
@@ -238,11 +233,11 @@ func (l *link) instances(browsed []wire.Name) []wire.Name {
 			return
 		}
 		for id, r := range e.records {
-			switch first, seen := instances[id.target]; {
+			switch first, seen := instances[id.Target]; {
 			case e.types:
 				add(r.data.Target) // it is not a list of types again, see acceptable
 			case !seen || r.data.Target < first:
-				instances[id.target] = r.data.Target
+				instances[id.Target] = r.data.Target
 			}
 		}
 	}
@@ -270,7 +265,7 @@ func (l *link) resolve(instance wire.Name) (service Service, ok bool) {
 	}
 	service = Service{
 		Instance: labels[0], Type: labels[1] + "." + labels[2], Host: string(srv.data.Target), Port: srv.data.Port,
-		Addresses: addresses, Interfaces: []string{l.inter.Name}, name: instance,
+		Addresses: addresses, name: instance,
 	}
 	if best := text.best(); best != nil {
 		service.TXT = wire.ParseText(best.data.Text)

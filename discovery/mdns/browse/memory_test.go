@@ -26,7 +26,7 @@ func announceMany(t *testing.T, m *machine, now time.Time, index, count int, tex
 	for i := range count {
 		host := wire.Name(fmt.Sprintf("host%d-%d.local", index, i))
 		name := wire.Name(fmt.Sprintf("service%d-%d._http._tcp.local", index, i))
-		m.receive(now, index, []wire.Record{
+		m.receive(now, fmt.Sprint("eth", index), []wire.Record{
 			{Name: "_http._tcp.local", Type: wire.PTR, TTL: 4500, Target: name},
 			{Name: name, Type: wire.SRV, TTL: 120, Target: host, Port: 80},
 			{Name: name, Type: wire.TXT, TTL: 4500, Text: formatText("a=" + strings.Clone(text))},
@@ -39,15 +39,16 @@ func announceMany(t *testing.T, m *machine, now time.Time, index, count int, tex
 // networks that announce much leave place for those of others.
 func TestCacheOfManyInterfaces(t *testing.T) {
 	text := strings.Repeat("x", 250)
+	const interfaces = 32
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	before := heap()
 	m := newMachine(rand.New(rand.NewPCG(1, 2)), func(string) {})
 	var list []Interface
-	for index := 1; index <= maxInterfaces; index++ {
-		list = append(list, Interface{Index: index, Name: fmt.Sprintf("eth%d", index), Default: true, IPv4: true})
+	for index := 1; index <= interfaces; index++ {
+		list = append(list, inNetwork(index, fmt.Sprint("eth", index)))
 	}
 	m.setInterfaces(now, list)
-	s, err := newSubscription(Query{Types: []string{"_http._tcp"}, Interfaces: func(i Interface) bool { return i.Index == maxInterfaces }})
+	s, err := newSubscription(Query{Types: []string{"_http._tcp"}, Interfaces: func(i Interface) bool { return i.Index == interfaces }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +59,11 @@ func TestCacheOfManyInterfaces(t *testing.T) {
 	m.subscribe(now, s)
 	m.subscribe(now, all)
 	m.advance(now)
-	for index := 1; index < maxInterfaces; index++ {
+	for index := 1; index < interfaces; index++ {
 		announceMany(t, m, now, index, maxServices, text)
 	}
 	m.advance(now)
-	announceMany(t, m, now, maxInterfaces, 60, text) // the last to come
+	announceMany(t, m, now, interfaces, 60, text) // the last to come
 	m.advance(now)
 	if used := heap() - before; used > 24<<20 {
 		t.Errorf("%d MiB", used>>20)

@@ -57,7 +57,7 @@ func (q Query) names() ([]wire.Name, error) {
 // uses reports whether to use an interface.
 func (q Query) uses(i Interface) bool {
 	if q.Interfaces == nil {
-		return i.Default
+		return i.Default()
 	}
 	return q.Interfaces(i)
 }

@@ -2,10 +2,10 @@ package browse
 
 import (
 	"cmp"
-	"net/netip"
 	"time"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
+	"akri.sh/akri/internal/deadline"
 )
 
 // setKey identifies a set of records.
@@ -33,16 +33,9 @@ type cachedRecord struct {
 	jitter float64
 }
 
-// identity distinguishes records of one name and type.
-type identity struct {
-	target         string // in lower case
-	port, priority uint16
-	text           string
-	address        netip.Addr
-}
-
-func identify(data wire.Record) identity {
-	return identity{target: data.Target.Key(), port: data.Port, priority: data.Priority, text: data.Text, address: data.Address}
+// identify returns what distinguishes a record from others of its name and type.
+func identify(data wire.Record) wire.Record {
+	return wire.Record{Target: wire.Name(data.Target.Key()), Port: data.Port, Priority: data.Priority, Text: data.Text, Address: data.Address}
 }
 
 // renew records that the record was received again.
@@ -63,8 +56,8 @@ func (r *cachedRecord) end(now time.Time) {
 
 // verify begins to ask for a record that may be out of date.
 func (r *cachedRecord) verify(now time.Time) {
-	if !r.final && r.attempts < repeats*len(points) {
-		r.expires, r.attempts = now, repeats*len(points)
+	if !r.final {
+		r.expires, r.attempts = now, len(points)
 		r.plan(now)
 	}
 }
@@ -82,28 +75,25 @@ var points = [...]float64{.80, .85, .90, .95}
 
 // plan sets the time of the next question, which is not before earliest.
 func (r *cachedRecord) plan(earliest time.Time) {
-	if r.final {
-		return
+	r.refresh = r.expires
+	if r.attempts < len(points) {
+		ttl := float64(r.expires.Sub(r.received))
+		r.refresh = r.received.Add(time.Duration((points[r.attempts] + r.jitter) * ttl))
 	}
-	ttl := r.expires.Sub(r.received)
-	if r.attempts < repeats*len(points) {
-		point := points[r.attempts/repeats] + r.jitter
-		r.refresh = r.received.Add(time.Duration(point * float64(ttl))).Add(time.Duration(r.attempts%repeats) * repeatInterval)
-	} else {
-		r.refresh = r.expires.Add(time.Duration(r.attempts-repeats*len(points)) * verifyInterval)
-	}
-	if r.refresh.Before(earliest) {
-		r.refresh = earliest
-	}
+	r.refresh = deadline.Latest(r.refresh, earliest)
+}
+
+// isDue reports whether to ask for the record, if anything is asked now.
+func (r *cachedRecord) isDue(now time.Time) bool {
+	return !r.final && !r.refresh.After(now.Add(lookahead))
 }
 
 // asked records that a question for the record was sent.
 func (r *cachedRecord) asked(now time.Time) {
-	if r.refresh.IsZero() || r.refresh.After(now.Add(lookahead)) {
-		return
+	if r.isDue(now) {
+		r.attempts++
+		r.plan(now.Add(repeatInterval))
 	}
-	r.attempts++
-	r.plan(now.Add(repeatInterval))
 }
 
 // known reports whether to list the record as a known answer: more than half of its time

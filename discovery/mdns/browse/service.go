@@ -3,7 +3,6 @@ package browse
 import (
 	"cmp"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
@@ -28,8 +27,6 @@ type Service struct {
 	Addresses []netip.Addr
 	// TXT has the keys and values of the service, in the order of the service.
 	TXT []wire.Pair
-	// Interfaces are the names of the interfaces on which the service was found, sorted.
-	Interfaces []string
 
 	name wire.Name
 }
@@ -46,11 +43,6 @@ func (s Service) Text(key string) (value string, found bool) {
 		}
 	}
 	return "", false
-}
-
-func (s Service) equal(other Service) bool {
-	return s.name == other.name && s.Host == other.Host && s.Port == other.Port &&
-		slices.Equal(s.Addresses, other.Addresses) && slices.Equal(s.TXT, other.TXT) && slices.Equal(s.Interfaces, other.Interfaces)
 }
 
 // compareAddresses puts the addresses first that are most likely to be reachable.

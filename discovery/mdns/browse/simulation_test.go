@@ -19,6 +19,7 @@ type simulation struct {
 	now       time.Time
 	machine   *machine
 	devices   []*simulatedDevice
+	up        map[int]bool // interfaces
 	lost      func() bool
 	random    *rand.Rand
 	pending   []delivery
@@ -50,6 +51,8 @@ type simulatedDevice struct {
 
 const eth0, wlan0 = 2, 3
 
+var interfaceNames = map[int]string{eth0: "eth0", wlan0: "wlan0"}
+
 func newSimulation(t testing.TB, indexes ...int) *simulation {
 	random := rand.New(rand.NewPCG(1, 2))
 	s := &simulation{
@@ -63,11 +66,18 @@ func newSimulation(t testing.TB, indexes ...int) *simulation {
 
 func (s *simulation) interfaces(indexes ...int) {
 	var list []Interface
+	s.up = map[int]bool{}
 	for _, index := range indexes {
-		list = append(list, Interface{Index: index, Name: map[int]string{eth0: "eth0", wlan0: "wlan0"}[index], Default: true, IPv4: true})
+		s.up[index] = true
+		list = append(list, inNetwork(index, interfaceNames[index]))
 	}
 	s.machine.setInterfaces(s.now, list)
 	s.wake = s.now
+}
+
+// inNetwork returns an interface with an IPv4 address.
+func inNetwork(index int, name string) Interface {
+	return Interface{Index: index, Name: name, Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.254/24")}}
 }
 
 func (s *simulation) browse(types ...string) *subscription {
@@ -116,7 +126,7 @@ func (s *simulation) goodbye(d *simulatedDevice) {
 func (s *simulation) deliver(index int, records []wire.Record, delay time.Duration) {
 	s.t.Helper()
 	for some := range slices.Chunk(records, recordsPerPacket) {
-		if s.lost() {
+		if s.lost() || !s.up[index] {
 			continue
 		}
 		received, err := wire.ParseResponse(pack(s.t, some...))
@@ -147,7 +157,7 @@ func (s *simulation) run(duration time.Duration) {
 			s.now = next
 		}
 		for len(s.pending) > 0 && !s.pending[0].at.After(s.now) {
-			s.machine.receive(s.now, s.pending[0].index, s.pending[0].records)
+			s.machine.receive(s.now, interfaceNames[s.pending[0].index], s.pending[0].records)
 			s.pending = s.pending[1:]
 			s.wake = deadline.Earliest(s.wake, s.now.Add(batchTime))
 		}
@@ -159,7 +169,7 @@ func (s *simulation) run(duration time.Duration) {
 
 func (s *simulation) advance() {
 	packets, wake := s.machine.advance(s.now)
-	if wake = deadline.Latest(wake, s.now.Add(sendInterval)); !wake.After(s.now) {
+	if wake = deadline.Latest(wake, s.now.Add(batchTime)); !wake.After(s.now) {
 		s.t.Fatal("time stands still")
 	}
 	s.wake = wake
@@ -176,13 +186,15 @@ func (s *simulation) advance() {
 				s.ipv6++
 			}
 		}
-		if !s.lost() {
+		if !s.lost() && s.up[p.index] {
 			s.answer(p.index, asked)
 		}
 	}
 	for subscribed := range s.machine.subscriptions {
-		if services, changed := s.machine.update(s.now, subscribed); changed {
+		select {
+		case services := <-subscribed.updates:
 			s.lists[subscribed] = append(s.lists[subscribed], describe(services))
+		default:
 		}
 	}
 }
@@ -214,7 +226,7 @@ func describe(services []Service) string {
 		for _, pair := range service.TXT {
 			line += " " + pair.Key + "=" + pair.Value
 		}
-		lines = append(lines, line+" "+strings.Join(service.Interfaces, "+"))
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -1,7 +1,6 @@
 package browse
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -28,13 +27,6 @@ type socketID struct {
 	isIPv6 bool
 }
 
-// received is a response from an interface.
-type received struct {
-	index   int
-	from    netip.Addr
-	records []wire.Record
-}
-
 // socket sends and receives on one interface with one protocol.
 type socket struct {
 	conn  *net.UDPConn
@@ -46,8 +38,8 @@ func (s *socket) send(packet []byte) error {
 	return err
 }
 
-// read passes on the responses, until the socket is closed or the context is done.
-func (s *socket) read(ctx context.Context, index int, out chan<- received, failed func(string)) {
+// read passes on the responses, until the socket is closed.
+func (s *socket) read(failed func(string), receive func(from netip.Addr, records []wire.Record)) {
 	limiter := rate.NewLimiter(maxPacketsPerSecond, maxPacketBurst)
 	buffer := make([]byte, wire.MaxPacketBytes)
 	for {
@@ -68,11 +60,7 @@ func (s *socket) read(ctx context.Context, index int, out chan<- received, faile
 		if err != nil {
 			failed(FailedMalformed)
 		}
-		select {
-		case out <- received{index, from.Addr().Unmap().WithZone(""), records}:
-		case <-ctx.Done():
-			return
-		}
+		receive(from.Addr().Unmap().WithZone(""), records)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/match"
+
 	"akri.sh/akri/discovery/details"
 )
 
@@ -163,4 +165,13 @@ func (d Details) Admits(instance, host string, text func(key string) (string, bo
 
 func matchName(pattern, name string) bool {
 	return matchGlob(strings.ToLower(pattern), strings.ToLower(name))
+}
+
+// maxMatchSteps bounds the steps of a comparison for each byte of the text, as those of patterns
+// with many stars multiply.
+const maxMatchSteps = 1000
+
+func matchGlob(pattern, text string) bool {
+	matches, _ := match.MatchLimit(text, pattern, maxMatchSteps)
+	return matches
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -49,17 +48,18 @@ func nameOf(text string) Name {
 func (n Name) text() string { return string(n) + "." }
 
 // Labels returns the labels, without escapes.
-func (n Name) Labels() []string {
-	labels := dns.SplitDomainName(string(n))
-	for i, label := range labels {
-		labels[i] = unescape(label)
+func (n Name) Labels() (labels []string) {
+	var packed [maxNameBytes]byte
+	_, _ = dns.PackDomainName(n.text(), packed[:], 0, nil, false) // what it has packed is what is valid
+	for rest := packed[:]; len(rest) > 0 && rest[0] > 0; rest = rest[1+rest[0]:] {
+		labels = append(labels, string(rest[1:1+rest[0]]))
 	}
 	return labels
 }
 
 // Key returns the name in lower case. DNS ignores the case of ASCII letters, so two names
 // are the same if their keys are equal.
-func (n Name) Key() string { return lower(string(n)) }
+func (n Name) Key() string { return strings.TrimSuffix(dns.CanonicalName(n.text()), ".") }
 
 // Parent returns the name without its first label.
 func (n Name) Parent() Name {
@@ -70,13 +70,8 @@ func (n Name) Parent() Name {
 	return n[next:]
 }
 
-// First returns the first label, without escapes.
-func (n Name) First() string {
-	if next, last := dns.NextLabel(string(n), 0); !last {
-		n = n[:next-1]
-	}
-	return unescape(string(n))
-}
+// First returns the first label, without escapes; "" of the root.
+func (n Name) First() string { return strings.Join(n.Labels()[:min(1, len(n))], "") }
 
 // escape appends a label in the form that it has in a Name.
 func escape(text *strings.Builder, label string) {
@@ -93,36 +88,4 @@ func escape(text *strings.Builder, label string) {
 		}
 		label = label[size:]
 	}
-}
-
-// unescape returns the bytes that a label with escapes stands for.
-func unescape(label string) string {
-	if !strings.Contains(label, `\`) {
-		return label
-	}
-	var text []byte
-	for i := 0; i < len(label); i++ {
-		c := label[i]
-		if c == '\\' && i+1 < len(label) {
-			i++
-			c = label[i]
-			if i+3 <= len(label) {
-				if value, err := strconv.ParseUint(label[i:i+3], 10, 8); err == nil {
-					c, i = byte(value), i+2
-				}
-			}
-		}
-		text = append(text, c)
-	}
-	return string(text)
-}
-
-// lower turns ASCII letters into lower case, and leaves all others as they are.
-func lower(text string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}, text)
 }

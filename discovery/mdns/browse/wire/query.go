@@ -6,26 +6,18 @@ import "github.com/miekg/dns"
 // in an Ethernet frame.
 const MaxQueryBytes = 1440
 
-// questionBytes are those of a question in addition to the text of its name.
-const questionBytes = 5
-
 // Query is a query with the answers that are known. Create it with [NewQuery].
-type Query struct {
-	message dns.Msg
-	// size is at least that of the packet. It is only computed when it may be too large,
-	// as that takes a time that is proportional to the packet.
-	size int
-}
+type Query struct{ message dns.Msg }
 
 // NewQuery returns a query without questions.
-func NewQuery() *Query { return &Query{message: dns.Msg{Compress: true}, size: headerBytes} }
+func NewQuery() *Query { return &Query{dns.Msg{Compress: true}} }
 
 // Ask adds a question. If it does not fit, the query is left as it is, and the result is
 // false.
 func (q *Query) Ask(name Name, kind Type) bool {
 	former, question := q.message.Question, dns.Question{Name: name.text(), Qtype: uint16(kind), Qclass: dns.ClassINET}
 	q.message.Question = append(former, question)
-	if !q.fits(len(question.Name) + questionBytes) {
+	if q.message.Len() > MaxQueryBytes {
 		q.message.Question = former
 		return false
 	}
@@ -38,20 +30,11 @@ func (q *Query) Know(name, target Name, ttl uint32) bool {
 	header := dns.RR_Header{Name: name.text(), Rrtype: dns.TypePTR, Class: dns.ClassINET, Ttl: ttl}
 	former, ptr := q.message.Answer, &dns.PTR{Hdr: header, Ptr: target.text()}
 	q.message.Answer = append(former, ptr)
-	if !q.fits(dns.Len(ptr)) {
+	if q.message.Len() > MaxQueryBytes {
 		q.message.Answer = former
 		return false
 	}
 	return true
-}
-
-// fits reports whether the query fits in a packet after some more bytes have been added,
-// not counting what compression saves.
-func (q *Query) fits(bytes int) bool {
-	if q.size += bytes; q.size > MaxQueryBytes {
-		q.size = q.message.Len()
-	}
-	return q.size <= MaxQueryBytes
 }
 
 // Empty reports whether the query has neither questions nor answers.

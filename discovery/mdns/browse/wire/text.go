@@ -22,10 +22,10 @@ func ParseText(data string) []Pair {
 		}
 		key, value, _ := strings.Cut(data[1:1+length], "=")
 		data = data[1+length:]
-		if key == "" || seen[lower(key)] {
+		if key == "" || seen[strings.ToLower(key)] {
 			continue
 		}
-		seen[lower(key)] = true
+		seen[strings.ToLower(key)] = true
 		pairs = append(pairs, Pair{Key: key, Value: value})
 	}
 	return pairs
