@@ -1,6 +1,8 @@
 package opcua
 
 import (
+	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,23 +14,23 @@ import (
 	"akri.sh/akri/internal/text"
 )
 
-const (
-	// maxPoliciesBytes bounds the security policies in a property.
-	maxPoliciesBytes = 1024
-	// maxPolicyBytes bounds the name of one.
-	maxPolicyBytes = 64
-)
+// maxPoliciesBytes bounds the security policies in a property.
+const maxPoliciesBytes = 1024
+
+// policyName matches the names of security policies.
+var policyName = regexp.MustCompile("^[A-Za-z0-9_-]{1,64}$")
 
 // application is an application at a URL, as a target has reported it.
 type application struct {
-	url string
+	url  string
+	urls []string // as reported, from which url is chosen
 	// name, uri and product are what a server reports, and therefore any text.
 	name, uri, product string
 	// kind is the type of the application, or empty if only a record of a network describes
 	// it.
 	kind string
 	// addresses are those of the URL's host, with its port.
-	addresses []string
+	addresses []netip.AddrPort
 	// endpoints are the security policies and modes; empty if they are unknown.
 	endpoints string
 }
@@ -37,7 +39,7 @@ type application struct {
 func describedBy(reported uatcp.Application) application {
 	return application{
 		name: clean(reported.Name), uri: clean(reported.URI), product: clean(reported.ProductURI),
-		kind: reported.Type,
+		kind: reported.Type, urls: reported.DiscoveryURLs,
 	}
 }
 
@@ -81,7 +83,7 @@ func (a application) device(id string) discovery.Device {
 // https or WebSockets.
 func appendPolicy(policies []string, e uatcp.Endpoint) []string {
 	policy := e.Policy[strings.LastIndexByte(e.Policy, '#')+1:]
-	if !strings.HasPrefix(e.URL, details.Scheme) || !isWord(policy) {
+	if !strings.HasPrefix(e.URL, details.Scheme) || !policyName.MatchString(policy) {
 		return policies
 	}
 	return append(policies, policy+"/"+e.Mode)
@@ -92,12 +94,4 @@ func appendPolicy(policies []string, e uatcp.Endpoint) []string {
 func summarize(policies []string) string {
 	slices.Sort(policies)
 	return text.Truncate(strings.Join(slices.Compact(policies), ","), maxPoliciesBytes)
-}
-
-// isWord reports whether a name is short and consists of letters, digits, "_" and "-", as the names of
-// security policies do.
-func isWord(name string) bool {
-	return name != "" && len(name) <= maxPolicyBytes && !strings.ContainsFunc(name, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
-	})
 }

@@ -6,8 +6,10 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"akri.sh/akri/discovery/opcua/uatcp"
+	"akri.sh/akri/internal/backoff"
 )
 
 // The reasons of failures in the metrics.
@@ -23,17 +25,16 @@ const (
 	reasonTooMany     = "too_many_servers"
 )
 
-// call connects to one of the addresses, which may have host names, opens a channel to
-// the server with the URL, and calls do. The time that it waits for other calls is not the
-// server's.
-func (s *search) call(ctx context.Context, addresses []string, url string, do func(*uatcp.Channel, netip.Addr) error) error {
+// call connects to one of the addresses, opens a channel to the server with the URL, and
+// calls do. The time that it waits for other calls is not the server's.
+func (s *search) call(ctx context.Context, addresses []netip.AddrPort, url string, do func(*uatcp.Channel, netip.Addr) error) error {
 	if err := s.handler.calls.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer s.handler.calls.Release(1)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	connection, err := dial(ctx, addresses)
+	connection, answering, err := dial(ctx, addresses)
 	if err != nil {
 		return err
 	}
@@ -43,23 +44,39 @@ func (s *search) call(ctx context.Context, addresses []string, url string, do fu
 		return err
 	}
 	defer channel.Close()
-	return do(channel, remote(connection))
+	return do(channel, answering)
 }
 
-// dial connects to the first address that accepts.
-func dial(ctx context.Context, addresses []string) (net.Conn, error) {
+// dial connects to the first address that accepts. It begins to try all of them in the
+// first half of its time, so that one that is silent does not take the time of the next.
+func dial(ctx context.Context, addresses []netip.AddrPort) (connected net.Conn, to netip.Addr, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	var dialer net.Dialer
-	var failures []error
-	for _, address := range addresses {
-		connection, err := dialer.DialContext(ctx, "tcp", address)
-		if err == nil {
-			return connection, nil
-		}
-		failures = append(failures, err)
+	attempts := make(chan func() (net.Conn, netip.Addr, error))
+	for i, address := range addresses {
+		go func() {
+			backoff.Sleep(ctx, time.Duration(i)*connectTimeout/2/time.Duration(len(addresses)))
+			connection, err := new(net.Dialer).DialContext(ctx, "tcp", address.String())
+			attempts <- func() (net.Conn, netip.Addr, error) { return connection, address.Addr(), err }
+		}()
 	}
-	return nil, errors.Join(failures...)
+	var failures []error
+	for range addresses {
+		connection, address, err := (<-attempts)()
+		switch {
+		case err != nil:
+			failures = append(failures, err)
+		case connected == nil:
+			connected, to = connection, address
+			cancel() // of the other attempts
+		default:
+			connection.Close()
+		}
+	}
+	if connected == nil {
+		return nil, netip.Addr{}, errors.Join(failures...)
+	}
+	return connected, to, nil
 }
 
 // failed counts a failed call.

@@ -27,7 +27,8 @@ const (
 	maxScanPending = 256
 )
 
-// browse adds the servers that mDNS announces. first is called after the first list.
+// browse adds the servers that mDNS announces. first is called after the first list: an
+// error is none.
 func (s *search) browse(ctx context.Context, first func()) {
 	for ctx.Err() == nil {
 		query := browse.Query{Types: []string{serviceType}}
@@ -39,7 +40,6 @@ func (s *search) browse(ctx context.Context, first func()) {
 		if ctx.Err() != nil {
 			return
 		}
-		first()
 		s.handler.options.Metrics.Failed(reasonBrowse)
 		s.handler.options.Log.Warn("Could not browse by mDNS; trying again", "err", err)
 		backoff.Sleep(ctx, browseRetry)
@@ -93,7 +93,7 @@ func onLink() func(netip.Addr) bool {
 // first scan.
 func (s *search) scan(ctx context.Context, first func()) {
 	scan := s.details.Method.Scan
-	addresses := scan.Targets()
+	addresses := scan.Targets
 	for ctx.Err() == nil {
 		began := time.Now()
 		// The order is random, so that no device gets all connections at once, and nodes do
@@ -112,7 +112,7 @@ func (s *search) sweep(ctx context.Context, addresses []netip.AddrPort, perSecon
 	group.SetLimit(maxScanPending)
 	for _, address := range addresses {
 		url := details.URL{Host: address.Addr().String(), Port: address.Port()}
-		t := &target{method: direct, text: url.String(), url: url, order: s.configured + 1, addresses: []string{address.String()}}
+		t := &target{method: direct, text: url.String(), url: url, order: s.configured + 1, addresses: []netip.AddrPort{address}}
 		if limiter.Wait(ctx) != nil {
 			break
 		}

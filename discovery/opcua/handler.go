@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -104,19 +105,12 @@ func (h *Handler) permits(d *details.Details) error {
 		return nil
 	}
 	for i, network := range d.Method.Scan.Networks {
-		if !h.mayScan(network) {
+		if !slices.ContainsFunc(h.options.ScanNetworks, func(permitted netip.Prefix) bool {
+			return permitted.Bits() <= network.Bits() && permitted.Contains(network.Addr())
+		}) {
 			return discovery.Invalid("%s.scan.cidrs[%d]: this handler may not scan %s; "+
 				"start it with --scan-networks=%[3]s, or use another method", path, i, network)
 		}
 	}
 	return nil
-}
-
-func (h *Handler) mayScan(network netip.Prefix) bool {
-	for _, permitted := range h.options.ScanNetworks {
-		if permitted.Bits() <= network.Bits() && permitted.Contains(network.Addr()) {
-			return true
-		}
-	}
-	return false
 }

@@ -2,6 +2,7 @@ package opcua
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -42,7 +43,7 @@ func TestServer(t *testing.T) {
 	await(t, "two more polls", func() bool { return p.finds.Load() >= polls+2 })
 	w.none() // nothing changes, so nothing is sent
 	if asks := p.asks.Load(); asks != 1 {
-		t.Errorf("the endpoints were requested %d times, want once in five minutes", asks)
+		t.Errorf("the endpoints were requested %d times, want once in a minute", asks)
 	}
 }
 
@@ -332,7 +333,10 @@ func TestMDNS(t *testing.T) {
 		s.announce(ctx, announced([]browse.Service{service}, 0, func(netip.Addr) bool { return true }))
 	}
 	announce()
-	found := func() []string { return idsOf(devices(s.details, s.current())) }
+	found := func() []string {
+		all, _ := s.current()
+		return idsOf(devices(s.details, all))
+	}
 	targets := func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -379,13 +383,28 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFirstListOfBrowser has a browser that takes longer for its first list than a server that
-// fails. Without it, a handler that restarts would report what mDNS announces as gone.
+// faultyBrowser fails once.
+type faultyBrowser struct {
+	fakeBrowser
+	once sync.Once
+}
+
+func (b *faultyBrowser) Browse(ctx context.Context, query browse.Query, changed func([]browse.Service) error) (err error) {
+	b.once.Do(func() { err = errors.New("no interfaces") })
+	if err != nil {
+		return err
+	}
+	return b.fakeBrowser.Browse(ctx, query, changed)
+}
+
+// TestFirstListOfBrowser has a browser that fails, and then takes longer for its first list
+// than a server that fails. Without it, a handler that restarts would report what mDNS
+// announces as gone.
 func TestFirstListOfBrowser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		browser := make(fakeBrowser)
-		w := discover(t, Options{Browser: browser}, "opcuaDiscoveryMethod: {mdns: {}}")
-		time.Sleep(firstPatience + time.Second)
+		w := discover(t, Options{Browser: &faultyBrowser{fakeBrowser: browser}}, "opcuaDiscoveryMethod: {mdns: {}}")
+		time.Sleep(browseRetry + firstPatience + time.Second)
 		synctest.Wait()
 		if len(w.lists) > 0 {
 			t.Errorf("the first list is %v, without that of the browser", <-w.lists)

@@ -3,6 +3,7 @@ package opcua
 import (
 	"cmp"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"akri.sh/akri/discovery"
@@ -40,41 +41,28 @@ func devices(d *details.Details, applications []application) []discovery.Device 
 
 // group returns applications that are the same, in the order of their first members.
 func group(applications []application, byURI bool) [][]application {
-	type key struct{ url, uri, address string }
-	first := map[key]int{}                  // the first application with a key
-	label := make([]int, len(applications)) // the first member of the group
-	join := func(i int, k key) {
-		other, found := first[k]
-		if !found {
-			first[k] = i
-			return
-		}
-		if a, b := label[i], label[other]; a != b {
-			for each := range i + 1 {
-				if label[each] == max(a, b) {
-					label[each] = min(a, b)
-				}
+	var groups [][]application
+	for _, a := range applications {
+		first := -1 // the first group of the application
+		for i, members := range groups {
+			switch {
+			case !slices.ContainsFunc(members, func(b application) bool { return same(a, b, byURI) }):
+			case first < 0:
+				first, groups[i] = i, append(members, a)
+			default:
+				groups[first], groups[i] = append(groups[first], members...), nil
 			}
 		}
-	}
-	for i, a := range applications {
-		label[i] = i
-		join(i, key{url: a.url})
-		if a.uri == "" {
-			continue
+		if first < 0 {
+			groups = append(groups, []application{a})
 		}
-		if byURI {
-			join(i, key{uri: a.uri})
-		}
-		for _, address := range a.addresses {
-			join(i, key{uri: a.uri, address: address})
-		}
-	}
-	groups := make([][]application, len(applications))
-	for i, a := range applications {
-		groups[label[i]] = append(groups[label[i]], a)
 	}
 	return slices.DeleteFunc(groups, func(members []application) bool { return members == nil })
+}
+
+func same(a, b application, byURI bool) bool {
+	return a.url == b.url || a.uri != "" && a.uri == b.uri && (byURI ||
+		slices.ContainsFunc(a.addresses, func(each netip.AddrPort) bool { return slices.Contains(b.addresses, each) }))
 }
 
 // merge returns the first application, with what only others report.

@@ -3,6 +3,7 @@ package opcua
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,7 +25,11 @@ func parse(t testing.TB, text string) *details.Details {
 func TestDevices(t *testing.T) {
 	const everything = "opcuaDiscoveryMethod: {standard: {}}"
 	server := func(url, uri string, addresses ...string) application {
-		return application{url: url, name: "N", uri: uri, kind: "Server", addresses: addresses}
+		a := application{url: url, name: "N", uri: uri, kind: "Server"}
+		for _, each := range addresses {
+			a.addresses = append(a.addresses, netip.MustParseAddrPort(each))
+		}
+		return a
 	}
 	for name, tc := range map[string]struct {
 		reason       string
@@ -136,14 +141,11 @@ func TestGroupsAtRandom(t *testing.T) {
 		for i := range all {
 			all[i] = application{url: fmt.Sprint("u", random.IntN(8)), uri: []string{"", "urn:a", "urn:b"}[random.IntN(3)]}
 			for range random.IntN(3) {
-				all[i].addresses = append(all[i].addresses, fmt.Sprintf("10.0.0.%d:1", random.IntN(5)))
+				address := netip.AddrFrom4([4]byte{10, 0, 0, byte(random.IntN(5))})
+				all[i].addresses = append(all[i].addresses, netip.AddrPortFrom(address, 1))
 			}
 		}
 		byURI := random.IntN(3) == 0
-		same := func(a, b application) bool {
-			return a.url == b.url || a.uri != "" && a.uri == b.uri && (byURI ||
-				slices.ContainsFunc(a.addresses, func(each string) bool { return slices.Contains(b.addresses, each) }))
-		}
 		label := make([]int, len(all)) // the first member of the group
 		for i := range label {
 			label[i] = i
@@ -152,7 +154,7 @@ func TestGroupsAtRandom(t *testing.T) {
 			changed = false
 			for i := range all {
 				for j := range all {
-					if same(all[i], all[j]) && label[i] > label[j] {
+					if same(all[i], all[j], byURI) && label[i] > label[j] {
 						label[i], changed = label[j], true
 					}
 				}

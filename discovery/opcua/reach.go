@@ -1,9 +1,8 @@
 package opcua
 
 import (
-	"net"
+	"cmp"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"akri.sh/akri/discovery/opcua/details"
@@ -45,20 +44,13 @@ func needsRelocation(from origin, chosen details.URL, isMissing bool) bool {
 // relocate replaces the host of a URL by the host that has answered. If the URL has the
 // port that was asked, the result is the same text as Akri's.
 func relocate(from origin, chosen details.URL) (string, details.URL) {
-	path := chosen.Path
 	chosen.Host = from.url.Host
 	if chosen.Port != from.url.Port || strings.Trim(from.url.Path, "/") != "" {
 		return chosen.String(), chosen
 	}
 	// Akri appends the path to the text of the URL that was asked.
-	if strings.HasSuffix(from.text, "/") {
-		path = strings.TrimPrefix(path, "/")
-	}
-	text := from.text + path
-	if parsed, err := details.ParseURL(text); err == nil {
-		chosen = parsed
-	}
-	return text, chosen
+	chosen.Path = cmp.Or(chosen.Path, from.url.Path)
+	return strings.TrimSuffix(from.text, "/") + chosen.Path, chosen
 }
 
 // isLocal reports whether a host is the loopback device or the unspecified address.
@@ -74,7 +66,7 @@ func isLocal(host string) bool {
 // reachable returns the addresses of a URL to which the handler may connect because a
 // server refers to it: those of that server itself, and those that the author allows.
 // Connections use the addresses, not the name, which might resolve to others later.
-func reachable(from origin, target details.URL, resolved []netip.Addr, allowed details.Hosts) []string {
+func reachable(from origin, target details.URL, resolved []netip.Addr, allowed details.Hosts) []netip.AddrPort {
 	var addresses []netip.Addr
 	if strings.EqualFold(target.Host, from.url.Host) {
 		addresses = append(addresses, from.address)
@@ -89,21 +81,11 @@ func reachable(from origin, target details.URL, resolved []netip.Addr, allowed d
 	return withPort(addresses, target.Port)
 }
 
-// withPort returns addresses with a port, without duplicates.
-func withPort(addresses []netip.Addr, port uint16) []string {
-	var all []string
+// withPort returns addresses with a port.
+func withPort(addresses []netip.Addr, port uint16) []netip.AddrPort {
+	var all []netip.AddrPort
 	for _, addr := range addresses {
-		if each := netip.AddrPortFrom(addr, port).String(); addr.IsValid() && !slices.Contains(all, each) {
-			all = append(all, each)
-		}
+		all = append(all, netip.AddrPortFrom(addr, port))
 	}
 	return all
-}
-
-// remote returns the address at the other end of a connection.
-func remote(connection net.Conn) netip.Addr {
-	if tcp, ok := connection.RemoteAddr().(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap().WithZone("")
-	}
-	return netip.Addr{}
 }

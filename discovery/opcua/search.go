@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -47,23 +46,19 @@ type search struct {
 	calls   *semaphore.Weighted // of maxRequestCalls
 	servers *semaphore.Weighted // of maxServers
 	changed chan struct{}       // has a value when the devices may have changed
-	settled chan struct{}       // closed when each target and finder has a first result
-	settle  func()
 	running sync.WaitGroup
 
 	mu         sync.Mutex
 	targets    map[string]*target // by key
 	configured int                // of the targets
 	announced  []*target          // the latest list of mDNS
-	pending    int                // targets and finders without a first result
+	finding    int                // mDNS and scans without a first result
 }
 
 func newSearch(h *Handler, d *details.Details) *search {
-	settled := make(chan struct{})
 	return &search{
 		handler: h, details: d, calls: semaphore.NewWeighted(maxRequestCalls), servers: semaphore.NewWeighted(maxServers),
-		changed: make(chan struct{}, 1), settled: settled, settle: sync.OnceFunc(func() { close(settled) }),
-		targets: map[string]*target{},
+		changed: make(chan struct{}, 1), targets: map[string]*target{},
 	}
 }
 
@@ -73,26 +68,35 @@ func (s *search) run(ctx context.Context, send func([]discovery.Device) error) e
 	defer s.running.Wait()
 	defer cancel()
 	s.begin(ctx)
-	select {
-	case <-s.settled:
-	case <-time.After(maxFirstList):
-	case <-ctx.Done():
-	}
 	var sent []discovery.Device
-	for ctx.Err() == nil {
-		if latest := devices(s.details, s.current()); sent == nil || !reflect.DeepEqual(latest, sent) {
+	limit := time.After(maxFirstList)
+	for isLate := false; ; backoff.Sleep(ctx, minPause) {
+		select {
+		case <-s.changed:
+		case <-limit:
+			isLate = true
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		all, isComplete := s.current()
+		if !isComplete && !isLate && sent == nil {
+			continue
+		}
+		if latest := devices(s.details, all); sent == nil || !reflect.DeepEqual(latest, sent) {
 			if err := send(latest); err != nil {
 				return err
 			}
 			sent = latest
 		}
-		backoff.Sleep(ctx, minPause)
-		select {
-		case <-s.changed:
-		case <-ctx.Done():
-		}
 	}
-	return ctx.Err()
+}
+
+// notify makes run look at the devices.
+func (s *search) notify() {
+	select {
+	case s.changed <- struct{}{}:
+	default: // it has a value
+	}
 }
 
 // begin starts the targets of the details, and what finds others.
@@ -113,46 +117,36 @@ func (s *search) begin(ctx context.Context) {
 		}
 	}
 	if s.details.Method.MDNS != nil {
-		first := s.await()
-		s.running.Go(func() { s.browse(ctx, first) })
+		s.finding++
+		s.running.Go(func() { s.browse(ctx, sync.OnceFunc(s.found)) })
 	}
 	if s.details.Method.Scan != nil {
-		first := s.await()
-		s.running.Go(func() { s.scan(ctx, first) })
+		s.finding++
+		s.running.Go(func() { s.scan(ctx, sync.OnceFunc(s.found)) })
 	}
+}
+
+// found records that mDNS or a scan has a first result.
+func (s *search) found() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finding--
+	s.notify()
 }
 
 // start begins to poll a target. It is called with mu.
 func (s *search) start(ctx context.Context, t *target) {
 	s.targets[t.key()], t.servers = t, map[string]*server{}
-	first := s.await()
-	s.running.Go(func() { s.follow(ctx, t, first) })
-}
-
-// await returns a function that is called, at least once, when a target or finder has a
-// first result. It is called with mu.
-func (s *search) await() (first func()) {
-	s.pending++
-	return sync.OnceFunc(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.pending--; s.pending == 0 {
-			s.settle()
-		}
-	})
+	s.running.Go(func() { s.follow(ctx, t) })
 }
 
 // announce replaces the targets that mDNS announces.
 func (s *search) announce(ctx context.Context, announced []*target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range s.targets {
-		t.isAnnounced = false
-	}
 	for _, t := range announced {
-		t.isAnnounced = true
 		if known := s.targets[t.key()]; known != nil {
-			known.isAnnounced, known.addresses = true, t.addresses
+			known.addresses = t.addresses
 		}
 	}
 	s.announced = announced
@@ -177,22 +171,17 @@ func (s *search) admit(ctx context.Context, found ...*target) bool {
 }
 
 // current returns what the targets report, those of the first target first, so that the
-// result does not depend on the order of answers.
-func (s *search) current() []application {
+// result does not depend on the order of answers. It is complete when each target, mDNS and
+// the scan have a first result.
+func (s *search) current() (all []application, isComplete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []application
+	isComplete = s.finding == 0
 	for _, t := range slices.SortedFunc(maps.Values(s.targets), func(a, b *target) int {
 		return cmp.Or(a.order-b.order, strings.Compare(a.text, b.text))
 	}) {
 		all = append(all, t.published...)
+		isComplete = isComplete && t.isPolled
 	}
-	return all
-}
-
-// pause returns the time until the next poll of a target, after one that began then. The
-// jitter spreads the handlers of many nodes.
-func (s *search) pause(began time.Time) time.Duration {
-	interval := s.details.Interval()
-	return max(time.Until(began.Add(interval*9/10+rand.N(interval/5))), minPause)
+	return all, isComplete
 }

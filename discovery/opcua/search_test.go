@@ -75,7 +75,8 @@ func TestOrder(t *testing.T) {
 		s.publish(t.Context(), x)
 	}
 	var got []string
-	for _, a := range s.current() {
+	all, _ := s.current()
+	for _, a := range all {
 		got = append(got, a.url)
 	}
 	if want := []string{"b", "z", "a", "c"}; !slices.Equal(got, want) {

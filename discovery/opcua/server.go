@@ -25,9 +25,7 @@ const (
 	minMissing = 3
 	// completeInterval is the interval between look-ups of what a discovery server does not
 	// say about a server, which rarely changes.
-	completeInterval = 5 * time.Minute
-	// completeRetry is the same after a look-up that failed.
-	completeRetry = time.Minute
+	completeInterval = time.Minute
 )
 
 // server is a server that a target reports.
@@ -61,11 +59,8 @@ type name struct {
 // stays valid if a look-up fails.
 func (s *search) complete(ctx context.Context, from origin, r *server) {
 	if !time.Now().Before(r.next) {
-		interval := completeInterval
-		if !s.lookUp(ctx, from, r) {
-			interval = completeRetry
-		}
-		r.next = time.Now().Add(interval - rand.N(interval/5))
+		s.lookUp(ctx, from, r)
+		r.next = time.Now().Add(completeInterval - rand.N(completeInterval/5))
 	}
 	a := r.reported
 	if a.kind == "" && r.description.kind != "" {
@@ -76,9 +71,9 @@ func (s *search) complete(ctx context.Context, from origin, r *server) {
 }
 
 // lookUp looks up the name of a server, and asks the server for its description if the
-// handler may connect to it. It reports false if it should try again soon.
-func (s *search) lookUp(ctx context.Context, from origin, r *server) bool {
-	isCertain := s.resolve(ctx, &r.name, r.url.Host)
+// handler may connect to it.
+func (s *search) lookUp(ctx context.Context, from origin, r *server) {
+	_ = s.resolve(ctx, &r.name, r.url.Host) // what was known stays valid
 	text, chosen, addresses := r.text, r.url, r.name.addresses
 	if needsRelocation(from, chosen, r.name.isMissing) {
 		text, chosen = relocate(from, chosen)
@@ -90,37 +85,36 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) bool {
 	}
 	r.location.url, r.location.addresses = text, withPort(addresses, chosen.Port)
 	if len(permitted) == 0 {
-		return isCertain
+		return
 	}
-	described, err := s.describe(ctx, permitted, text)
-	if err != nil {
+	if described, err := s.describe(ctx, permitted, text); err != nil {
 		s.failed(err)
-		return false
+	} else {
+		described.urls = nil
+		r.description = described
 	}
-	r.description = described.application
-	return isCertain
 }
 
-// resolve looks up the name of a host, and reports whether the result is certain.
-func (s *search) resolve(ctx context.Context, n *name, host string) bool {
+// resolve looks up the name of a host.
+func (s *search) resolve(ctx context.Context, n *name, host string) error {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		n.addresses = []netip.Addr{addr.Unmap()}
-		return true
+		return nil
 	}
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if host == "localhost" {
-		n.addresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
-		return true
+		n.addresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+		return nil
 	}
-	if s.handler.calls.Acquire(ctx, 1) != nil {
-		return false
+	if err := s.handler.calls.Acquire(ctx, 1); err != nil {
+		return err
 	}
 	defer s.handler.calls.Release(1)
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	found, err := s.handler.options.Resolver.LookupNetIP(ctx, "ip", host)
 	n.update(found, err)
-	return err == nil || n.isMissing
+	return err
 }
 
 // update records the result of a look-up. A failed one changes nothing.
@@ -140,44 +134,37 @@ func (n *name) update(found []netip.Addr, err error) {
 	}
 }
 
-// description is what a server reports about itself.
-type description struct {
-	application
-	urls []string
-}
-
 // describe asks a server for its description and endpoints.
-func (s *search) describe(ctx context.Context, addresses []string, url string) (description, error) {
-	var d description
+func (s *search) describe(ctx context.Context, addresses []netip.AddrPort, url string) (application, error) {
+	var a application
 	var policies []string
-	set := func(a uatcp.Application) { d.application, d.urls = describedBy(a), a.DiscoveryURLs }
 	add := func(each uatcp.Endpoint) {
-		if d.kind == "" {
-			set(each.Server)
+		if a.kind == "" {
+			a = describedBy(each.Server)
 		}
 		policies = appendPolicy(policies, each)
 	}
 	err := s.call(ctx, addresses, url, func(channel *uatcp.Channel, _ netip.Addr) error {
-		if err := channel.GetEndpoints(url, add); err != nil || d.kind != "" {
+		if err := channel.GetEndpoints(url, add); err != nil || a.kind != "" {
 			return err
 		}
 		// Some servers have endpoints only for the exact URL that they know.
 		servers := 0
-		if err := channel.FindServers(func(each uatcp.Application) { servers++; set(each) }); err != nil {
+		if err := channel.FindServers(func(each uatcp.Application) { servers++; a = describedBy(each) }); err != nil {
 			return err
 		}
 		if servers != 1 {
 			return fmt.Errorf("%w: no endpoint, and %d servers", uatcp.ErrMalformed, servers)
 		}
-		known := slices.IndexFunc(d.urls, func(each string) bool { _, err := details.ParseURL(each); return err == nil })
+		known := slices.IndexFunc(a.urls, func(each string) bool { _, err := details.ParseURL(each); return err == nil })
 		if known < 0 {
 			return nil
 		}
-		if err := channel.GetEndpoints(d.urls[known], add); err != nil && ctx.Err() == nil {
+		if err := channel.GetEndpoints(a.urls[known], add); err != nil && ctx.Err() == nil {
 			s.failed(err) // the description is enough
 		}
 		return nil
 	})
-	d.endpoints = summarize(policies)
-	return d, err
+	a.endpoints = summarize(policies)
+	return a, err
 }

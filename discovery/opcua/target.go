@@ -1,12 +1,12 @@
 package opcua
 
 import (
-	"cmp"
 	"context"
+	"maps"
+	"math/rand/v2"
 	"net/netip"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,13 +32,13 @@ type target struct {
 	order  int
 
 	// The goroutine in follow owns these.
+	name     name               // of the URL's host
 	servers  map[string]*server // that it reports, by URL
 	failures int                // in a row
 
 	// The search's mu guards these.
-	addresses []string // replace the URL's host, if there are any
-	// isAnnounced is set while mDNS announces it: it is then not forgotten.
-	isAnnounced bool
+	addresses []netip.AddrPort // of a server that was found
+	isPolled  bool             // at least once
 	// published has the servers that are complete, ordered by URL.
 	published []application
 }
@@ -46,16 +46,15 @@ type target struct {
 // key identifies a target.
 func (t *target) key() string { return string(t.method) + " " + t.text }
 
-// follow polls a target until ctx is done or the target is forgotten. first is called after
-// the first poll.
-func (s *search) follow(ctx context.Context, t *target, first func()) {
-	defer first()
+// follow polls a target until ctx is done or the target is forgotten. The jitter of the
+// pauses spreads the handlers of many nodes.
+func (s *search) follow(ctx context.Context, t *target) {
 	patience := time.Now().Add(firstPatience)
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := s.poll(ctx, t)
-		for err != nil && time.Now().Before(patience) && backoff.Sleep(ctx, firstRetry) {
-			err = s.poll(ctx, t)
+		if err != nil && time.Now().Before(patience) && backoff.Sleep(ctx, firstRetry) {
+			continue
 		}
 		patience = time.Time{}
 		if ctx.Err() != nil {
@@ -66,8 +65,8 @@ func (s *search) follow(ctx context.Context, t *target, first func()) {
 		if !s.publish(ctx, t) {
 			return
 		}
-		first()
-		backoff.Sleep(ctx, s.pause(began))
+		interval := s.details.Interval()
+		backoff.Sleep(ctx, max(time.Until(began.Add(interval*9/10+rand.N(interval/5))), minPause))
 	}
 }
 
@@ -133,20 +132,20 @@ func (s *search) ask(ctx context.Context, t *target) (origin, error) {
 	}
 	defer s.calls.Release(1)
 	from := origin{text: t.text, url: t.url}
-	s.mu.Lock()
-	addresses := t.addresses
-	s.mu.Unlock()
 	if t.method == direct {
-		return from, s.askServer(ctx, t, addresses)
+		return from, s.askServer(ctx, t)
 	}
-	err := s.call(ctx, []string{t.url.Address()}, t.text, func(channel *uatcp.Channel, answering netip.Addr) error {
+	if err := s.resolve(ctx, &t.name, t.url.Host); len(t.name.addresses) == 0 {
+		return from, err
+	}
+	err := s.call(ctx, withPort(t.name.addresses, t.url.Port), t.text, func(channel *uatcp.Channel, answering netip.Addr) error {
 		from.address = answering
 		if t.method == network { // the filters do not apply to the names of records, which are those of hosts
-			return channel.FindServersOnNetwork(func(each uatcp.Application) { s.report(t, from, describedBy(each), each.DiscoveryURLs) })
+			return channel.FindServersOnNetwork(func(each uatcp.Application) { s.report(t, from, describedBy(each)) })
 		}
 		return channel.FindServers(func(each uatcp.Application) {
 			if a := describedBy(each); admits(s.details, a) { // others need no look-ups
-				s.report(t, from, a, each.DiscoveryURLs)
+				s.report(t, from, a)
 			}
 		})
 	})
@@ -155,8 +154,8 @@ func (s *search) ask(ctx context.Context, t *target) (origin, error) {
 
 // report records a server that an answer of a target has, if it has a URL with the scheme
 // opc.tcp and there is room. If the answer turns out to be none, a new one is forgotten.
-func (s *search) report(t *target, from origin, a application, urls []string) {
-	chosen, url, ok := choose(from, urls)
+func (s *search) report(t *target, from origin, a application) {
+	chosen, url, ok := choose(from, a.urls)
 	if !ok {
 		return
 	}
@@ -169,26 +168,30 @@ func (s *search) report(t *target, from origin, a application, urls []string) {
 		r = &server{text: chosen, url: url, missed: s.details.Misses - 1}
 		t.servers[chosen] = r
 	}
+	a.urls = nil // one is chosen
 	r.reported, r.isLatest = a, true
 }
 
 // askServer asks a server that was found for its own description. Its URL is the address at
 // which it was found, with the path that it reports.
-func (s *search) askServer(ctx context.Context, t *target, addresses []string) error {
-	described, err := s.describe(ctx, addresses, t.text)
+func (s *search) askServer(ctx context.Context, t *target) error {
+	s.mu.Lock()
+	addresses := t.addresses
+	s.mu.Unlock()
+	a, err := s.describe(ctx, addresses, t.text)
 	if err != nil {
 		return err
 	}
-	a := described.application
 	a.url, a.addresses = t.text, addresses
-	for _, text := range described.urls {
+	for _, text := range a.urls {
 		if reported, err := details.ParseURL(text); err == nil && reported.Port == t.url.Port && t.url.Path == "" {
 			reported.Host = t.url.Host
 			a.url = reported.String()
 			break
 		}
 	}
-	s.report(t, origin{url: t.url}, a, []string{t.text})
+	a.urls = []string{t.text}
+	s.report(t, origin{url: t.url}, a)
 	if r := t.servers[t.text]; r != nil {
 		r.published = a
 	}
@@ -200,22 +203,17 @@ func (s *search) askServer(ctx context.Context, t *target, addresses []string) e
 // announce it any longer.
 func (s *search) publish(ctx context.Context, t *target) bool {
 	var latest []application
-	for _, r := range t.servers {
-		latest = append(latest, r.published)
+	for _, url := range slices.Sorted(maps.Keys(t.servers)) {
+		latest = append(latest, t.servers[url].published)
 	}
-	slices.SortFunc(latest, func(a, b application) int {
-		return cmp.Or(strings.Compare(a.url, b.url), strings.Compare(a.uri, b.uri))
-	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !reflect.DeepEqual(latest, t.published) {
-		t.published = latest
-		select {
-		case s.changed <- struct{}{}:
-		default: // it has a value
-		}
+	if !t.isPolled || !reflect.DeepEqual(latest, t.published) {
+		t.isPolled, t.published = true, latest
+		s.notify()
 	}
-	if t.method != direct || t.isAnnounced || t.failures < s.details.Misses {
+	isAnnounced := slices.ContainsFunc(s.announced, func(each *target) bool { return each.key() == t.key() })
+	if t.method != direct || isAnnounced || t.failures < s.details.Misses {
 		return true
 	}
 	delete(s.targets, t.key())

@@ -31,7 +31,7 @@ func (f fakeTarget) answers(hosts ...string) {
 func (f fakeTarget) report(hosts ...string) {
 	from := origin{text: "opc.tcp://lds", url: details.URL{Host: "lds", Port: 4840}}
 	for _, host := range hosts {
-		f.search.report(f.target, from, application{name: host}, []string{"https://" + host, "opc.tcp://" + host})
+		f.search.report(f.target, from, application{name: host, urls: []string{"https://" + host, "opc.tcp://" + host}})
 	}
 }
 

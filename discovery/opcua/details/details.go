@@ -15,7 +15,6 @@ const (
 	maxURLs            = 256
 	maxIntervalSeconds = 3600
 	maxMisses          = 100
-	maxAllowedHosts    = 256
 )
 
 // Defaults.
@@ -103,27 +102,19 @@ func (d *Details) checkMethod() error {
 	if m == nil || *m == (Method{}) {
 		return details.Faultf(path, "no method").Hintf("set standard, network, mdns or scan, such as \"%s: {standard: {}}\"", path)
 	}
-	if m.Standard != nil && m.Standard.DiscoveryURLs == nil {
-		m.Standard.DiscoveryURLs = []string{DefaultURL}
-	}
-	if m.Network != nil && m.Network.DiscoveryURLs == nil {
-		m.Network.DiscoveryURLs = []string{DefaultURL}
-	}
-	for _, each := range []struct {
-		path string
-		urls *URLs
-	}{{path + ".standard", m.Standard}, {path + ".network", m.Network}} {
-		if err := each.urls.check(each.path + ".discoveryUrls"); err != nil {
-			return err
-		}
-	}
-	return m.Scan.check(path + ".scan")
+	return cmp.Or(
+		m.Standard.check(path+".standard.discoveryUrls"),
+		m.Network.check(path+".network.discoveryUrls"),
+		m.Scan.check(path+".scan"),
+	)
 }
 
 func (u *URLs) check(path string) error {
 	switch {
 	case u == nil:
 		return nil
+	case u.DiscoveryURLs == nil:
+		u.DiscoveryURLs = []string{DefaultURL}
 	case len(u.DiscoveryURLs) == 0:
 		return details.Faultf(path, "empty").Hintf("leave it out for %s", DefaultURL)
 	case len(u.DiscoveryURLs) > maxURLs:

@@ -95,7 +95,7 @@ func TestTargets(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, target := range d.Method.Scan.Targets() {
+		for _, target := range d.Method.Scan.Targets {
 			got = append(got, target.String())
 		}
 		if strings.Join(got, " ") != want {

@@ -38,9 +38,6 @@ func (h Hosts) Addr(addr netip.Addr) bool {
 
 func (d *Details) checkHosts() error {
 	const path = "allowHosts"
-	if len(d.AllowHosts) > maxAllowedHosts {
-		return details.Faultf(path, "%d hosts, more than %d", len(d.AllowHosts), maxAllowedHosts)
-	}
 	for i, text := range d.AllowHosts {
 		if prefix, err := netip.ParsePrefix(text); err == nil {
 			d.Hosts.networks = append(d.Hosts.networks, prefix.Masked())

@@ -29,8 +29,9 @@ type Scan struct {
 	ConnectionsPerSecond int `json:"connectionsPerSecond"`
 	IntervalSeconds      int `json:"intervalSeconds"`
 
-	// Networks are CIDRs, parsed.
-	Networks []netip.Prefix `json:"-"`
+	// Networks are CIDRs, parsed, and Targets the addresses to try.
+	Networks []netip.Prefix   `json:"-"`
+	Targets  []netip.AddrPort `json:"-"`
 }
 
 // Interval returns the time between the beginnings of two scans.
@@ -40,7 +41,11 @@ func (s *Scan) check(path string) error {
 	if s == nil {
 		return nil
 	}
-	s.setDefaults()
+	if s.Ports == nil {
+		s.Ports = []int{defaultPort}
+	}
+	s.ConnectionsPerSecond = cmp.Or(s.ConnectionsPerSecond, defaultConnectionsPerSecond)
+	s.IntervalSeconds = cmp.Or(s.IntervalSeconds, defaultScanIntervalSeconds)
 	if len(s.CIDRs) == 0 {
 		return details.Faultf(path+".cidrs", "missing").Hintf("write a list of networks, such as [10.1.2.0/24]")
 	}
@@ -72,58 +77,31 @@ func (s *Scan) check(path string) error {
 	); err != nil {
 		return err
 	}
-	if s.size() > maxScanTargets {
+	s.setTargets()
+	if len(s.Targets) > maxScanTargets {
 		return details.Faultf(path, "more than %d addresses with their ports", maxScanTargets).
 			Hintf("use smaller networks, fewer ports, or several Configurations")
 	}
-	if need := (s.size() + maxScanSeconds - 1) / maxScanSeconds; s.ConnectionsPerSecond < need {
+	if need := (len(s.Targets) + maxScanSeconds - 1) / maxScanSeconds; s.ConnectionsPerSecond < need {
 		return details.Faultf(path+".connectionsPerSecond", "%d is too few: a scan of %d addresses with their ports would take more than %d s",
-			s.ConnectionsPerSecond, s.size(), maxScanSeconds).Hintf("write %d or more, or use smaller networks", need)
+			s.ConnectionsPerSecond, len(s.Targets), maxScanSeconds).Hintf("write %d or more, or use smaller networks", need)
 	}
 	return nil
 }
 
-func (s *Scan) setDefaults() {
-	if s.Ports == nil {
-		s.Ports = []int{defaultPort}
-	}
-	if s.ConnectionsPerSecond == 0 {
-		s.ConnectionsPerSecond = defaultConnectionsPerSecond
-	}
-	if s.IntervalSeconds == 0 {
-		s.IntervalSeconds = defaultScanIntervalSeconds
-	}
-}
-
-// size returns the number of targets, or more than maxScanTargets.
-func (s *Scan) size() int {
-	const many = 20 // bits of hosts that are too many anyway
-	total := 0
+// setTargets sets the addresses to try, without the network and broadcast addresses of
+// IPv4. It ends when there are too many.
+func (s *Scan) setTargets() {
 	for _, network := range s.Networks {
-		bits := network.Addr().BitLen() - network.Bits()
-		if bits > many {
-			return maxScanTargets + 1
-		}
-		total += len(s.Ports) << bits
-	}
-	return total
-}
-
-// Targets returns the addresses to try, without the network and broadcast addresses of
-// IPv4.
-func (s *Scan) Targets() []netip.AddrPort {
-	var all []netip.AddrPort
-	for _, network := range s.Networks {
-		for addr := network.Addr(); network.Contains(addr); addr = addr.Next() {
+		for addr := network.Addr(); network.Contains(addr) && len(s.Targets) <= maxScanTargets; addr = addr.Next() {
 			if isReserved(network, addr) {
 				continue
 			}
 			for _, port := range s.Ports {
-				all = append(all, netip.AddrPortFrom(addr, uint16(port)))
+				s.Targets = append(s.Targets, netip.AddrPortFrom(addr, uint16(port)))
 			}
 		}
 	}
-	return all
 }
 
 // isReserved reports whether an address is the first or the last of a network of IPv4

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -15,9 +16,7 @@ const (
 	Scheme = "opc.tcp://"
 	// maxURLBytes bounds URLs that authors write.
 	maxURLBytes = 1024
-	// maxHostBytes is DNS's bound.
-	maxHostBytes = 253
-	defaultPort  = 4840
+	defaultPort = 4840
 )
 
 // URL is a parsed URL of a server.
@@ -66,13 +65,12 @@ func (u URL) String() string { return Scheme + u.Address() + u.Path }
 // Address returns host and port.
 func (u URL) Address() string { return net.JoinHostPort(u.Host, strconv.Itoa(int(u.Port))) }
 
-// validHost reports whether a host is an IP address or consists of the characters of
-// names, including underscores, which Windows permits.
+// hostName matches the names of hosts, including those with underscores, which Windows
+// permits.
+var hostName = regexp.MustCompile("^[A-Za-z0-9._-]{1,253}$")
+
+// validHost reports whether a host is a name or an IP address.
 func validHost(host string) bool {
-	if _, err := netip.ParseAddr(host); err == nil {
-		return !strings.Contains(host, "%") // zones are specific to a machine
-	}
-	return host != "" && len(host) <= maxHostBytes && !strings.ContainsFunc(host, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", r)
-	})
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Zone() == "" || hostName.MatchString(host) // zones are specific to a machine
 }
