@@ -1,7 +1,6 @@
 package mqtt
 
 import (
-	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 
@@ -45,6 +44,6 @@ func connectionOptions(broker details.Broker, properties map[string][]byte) (con
 	if err != nil {
 		return options, discovery.Invalid("%w", err)
 	}
-	options.TLS.ServerName = cmp.Or(broker.ServerName, broker.Host())
+	options.TLS.ServerName = broker.ServerName // by default, that of the address
 	return options, nil
 }

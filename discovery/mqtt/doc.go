@@ -7,5 +7,5 @@
 //
 // Always: one connection for each Configuration and agent, with a client id of its own;
 // subscriptions have QoS 0, because brokers drop retained messages of higher QoS when there
-// are many. Never: a message to a device, unless rebirth is permitted.
+// are many. Never: a message, unless rebirth is permitted.
 package mqtt

@@ -32,9 +32,6 @@ const (
 	// minRetryDelay and maxRetryDelay bound the time between two attempts to connect.
 	minRetryDelay = 250 * time.Millisecond
 	maxRetryDelay = 8 * time.Second
-	// maxAsked bounds the requests of a connection, each with some hundred filters, that the
-	// broker has not acknowledged.
-	maxAsked = 1000
 )
 
 // Reasons of failures, in addition to those of packages convention and follow.
@@ -78,7 +75,7 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	}
 	s := &session{handler: h, options: options, send: send, broker: d.Broker.URL}
 	s.follower = follow.New(follow.Options{
-		Convention: state, BrokerURL: d.Broker.URL, Marker: d.Broker.ClientIDPrefix + "/discovery/" + options.ClientID,
+		Convention: state, BrokerURL: d.Broker.URL,
 		Admit:  func(c convention.Device) bool { return d.Filters.Admit(c.ID, c.Name, c.Manufacturer, c.Model) },
 		Grace:  time.Duration(d.OfflineAfterSeconds) * time.Second,
 		Jitter: func(limit time.Duration) time.Duration { return rand.N(limit) },
@@ -90,15 +87,10 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 // failed returns a function that counts failures, and logs those that an operator can do
 // something about.
 func (h Handler) failed(broker string) func(string) {
-	explanations := map[string]string{
-		follow.TooManyDevices: "There are too many devices for one Configuration; use filters",
-		follow.NoMarker: "The broker does not deliver the handler's own messages, so lists are complete after a silence; " +
-			"permit the handler to publish to its topic",
-	}
 	return func(reason string) {
 		h.Metrics.Failed(reason)
-		if text := explanations[reason]; text != "" {
-			h.Logger.Warn(text, "broker", broker)
+		if reason == follow.TooManyDevices {
+			h.Logger.Warn("There are too many devices for one Configuration; use filters", "broker", broker)
 		}
 	}
 }
@@ -112,8 +104,8 @@ type session struct {
 	send     func([]discovery.Device) error
 	// asked has the filters of subscriptions that are not acknowledged, by their ids.
 	asked map[uint16][]string
-	// pings counts the pings of the connection, and pongs the answers.
-	pings, pongs uint64
+	// pings counts the pings that are not answered.
+	pings int
 }
 
 // run connects to the broker, again and again, until ctx is done or the broker has been
@@ -125,7 +117,7 @@ func (s *session) run(ctx context.Context) error {
 		if s.follower.Settled() {
 			settled, ever, failures = time.Now(), true, 0
 		}
-		s.follower.Disconnected(time.Now())
+		s.follower.Disconnected()
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -172,7 +164,7 @@ func (s *session) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	// Without a buffer, the broker must wait while a message is handled.
 	arriving, broken := make(chan packets.ControlPacket), make(chan error, 1)
-	s.asked, s.pings, s.pongs = map[uint16][]string{}, 0, 0
+	s.asked, s.pings = map[uint16][]string{}, 0
 	var reader sync.WaitGroup
 	reader.Go(func() { broken <- read(ctx, c, arriving) })
 	defer func() {
@@ -210,7 +202,9 @@ func (s *session) serve(ctx context.Context, c *connection.Connection, arriving 
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		s.follower.Advance(time.Now())
+		if err := s.follower.Advance(time.Now()); err != nil {
+			return err
+		}
 		if err := s.request(c); err != nil {
 			return err
 		}
@@ -247,28 +241,28 @@ func (s *session) wait() time.Duration {
 	return max(time.Until(next), 0)
 }
 
-// request sends the follower's requests.
+// request sends the follower's requests, and a ping after subscriptions. Brokers handle
+// the packets of a client in their order.
 func (s *session) request(c *connection.Connection) error {
+	subscribed := false
 	for _, request := range s.follower.Requests() {
 		var err error
 		switch {
 		case request.Publish != nil:
 			err = c.Publish(request.Publish.Topic, request.Publish.Payload)
-		case request.Ping:
-			err = s.ping(c)
-			s.follower.Pinged(s.pings)
 		case request.Unsubscribe != nil:
 			err = c.Unsubscribe(request.Unsubscribe)
-		case len(s.asked) == maxAsked:
-			err = errors.New("the broker does not acknowledge subscriptions")
 		default:
 			var id uint16
 			id, err = c.Subscribe(request.Subscribe)
-			s.asked[id] = request.Subscribe
+			s.asked[id], subscribed = request.Subscribe, true
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if subscribed {
+		return s.ping(c)
 	}
 	return nil
 }
@@ -278,24 +272,32 @@ func (s *session) ping(c *connection.Connection) error {
 	return c.Ping()
 }
 
+// errUnasked is an answer without a request.
+var errUnasked = errors.New("the broker acknowledges what was not requested")
+
 // handle handles a packet.
 func (s *session) handle(packet packets.ControlPacket) error {
 	switch p := packet.(type) {
-	case *packets.PingrespPacket:
-		s.pongs++
-		s.follower.Pong(s.pongs, time.Now())
 	case *packets.PublishPacket:
 		s.follower.Message(convention.Message{Topic: p.TopicName, Payload: p.Payload}, p.Retain, time.Now())
+		return nil
+	case *packets.PingrespPacket:
+		if s.pings--; s.pings < 0 {
+			return errUnasked
+		}
 	case *packets.SubackPacket:
 		filters, ok := s.asked[p.MessageID]
 		if !ok || len(filters) != len(p.ReturnCodes) {
-			return errors.New("the broker acknowledges what was not requested")
+			return errUnasked
 		}
 		delete(s.asked, p.MessageID)
-		if needed := s.follower.Subscribed(filters, p.ReturnCodes, time.Now()); len(needed) > 0 {
+		if needed := s.follower.Subscribed(filters, p.ReturnCodes); len(needed) > 0 {
 			return &finalError{fmt.Errorf("broker %s: refuses the subscription to %s: permit the user to read these topics",
 				s.broker, strings.Join(needed, ", "))}
 		}
+	}
+	if len(s.asked) == 0 && s.pings == 0 {
+		s.follower.Answered(time.Now())
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type mosquitto struct {
 	stop func()
 }
 
-// startMosquitto starts a broker with the user "akri", who may only read and write what the
+// startMosquitto starts a broker with the user "akri", who may only read what the
 // documentation requires, and the user "device", who may do everything.
 func startMosquitto(w *world) *mosquitto {
 	w.t.Helper()
@@ -46,7 +46,7 @@ func startMosquitto(w *world) *mosquitto {
 		}
 	}
 	rules := filepath.Join(files, "rules")
-	m.write(rules, "user akri\ntopic read homie/#\ntopic read homeassistant/#\ntopic read boiler/#\ntopic readwrite akri/discovery/#\n\n"+
+	m.write(rules, "user akri\ntopic read homie/#\ntopic read homeassistant/#\ntopic read boiler/#\n\n"+
 		"user device\ntopic readwrite #\n")
 	m.config, m.pid = filepath.Join(files, "mosquitto.conf"), filepath.Join(files, "pid")
 	m.write(m.config, fmt.Sprintf("listener %s %s\nuser root\nallow_anonymous false\npassword_file %s\nacl_file %s\npersistence true\n"+

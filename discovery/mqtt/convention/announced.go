@@ -56,18 +56,21 @@ func newAnnounced(l layout) *announced {
 	return &announced{layout: l, announcements: newRecords[[]announcement](), states: newRecords[string]()}
 }
 
-// tooLarge reports whether the texts that the device has chosen exceed the bound of a record. Of
-// several texts that mean online, it has chosen none.
-func (a announcement) tooLarge() bool {
+// availabilityBytes is the size of an availability without its texts.
+const availabilityBytes = 128
+
+// size returns the size of the texts that the device has chosen. Of several texts that mean
+// online, it has chosen none.
+func (a announcement) size() int {
 	d := a.device
 	bytes := len(d.ID) + len(d.BaseTopic) + len(d.Name) + len(d.Manufacturer) + len(d.Model) + len(d.Version)
 	for _, value := range d.More {
 		bytes += len(value)
 	}
 	for _, each := range a.availability {
-		bytes += len(each.topic) + len(each.path) + len(each.online[0])
+		bytes += availabilityBytes + len(each.topic) + len(each.path) + len(each.online[0])
 	}
-	return bytes > maxRecordBytes
+	return bytes
 }
 
 // Filters implements [Convention].
@@ -124,16 +127,20 @@ func (a *announced) announce(message Message) Effect {
 		effect.Filters = effect.Devices
 		return effect
 	}
-	if slices.ContainsFunc(devices, announcement.tooLarge) {
-		fault = cmp.Or(fault, FaultTooLarge)
-		if devices = slices.DeleteFunc(devices, announcement.tooLarge); len(devices) == 0 {
-			devices = nil
+	bytes := 0
+	kept := slices.DeleteFunc(devices, func(each announcement) bool {
+		size := each.size()
+		if size > maxRecordBytes {
+			fault = cmp.Or(fault, FaultTooLarge)
+			return true
 		}
-	}
-	if fault != "" && devices == nil {
+		bytes += size
+		return false
+	})
+	if fault != "" && (devices == nil || len(kept) == 0 && len(devices) > 0) {
 		return Effect{Fault: fault}
 	}
-	effect := a.announcements.put(message.Topic, devices, 0)
+	effect := a.announcements.put(message.Topic, kept, bytes)
 	effect.Filters, effect.Fault = effect.Devices, cmp.Or(effect.Fault, fault)
 	return effect
 }

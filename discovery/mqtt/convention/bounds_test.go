@@ -23,13 +23,13 @@ func TestBounds(t *testing.T) {
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
-		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {X: payload.x, Y: payload.y}}")
-		payload := `{"x": "` + strings.Repeat("x", maxValueBytes) + `", "y": "` + strings.Repeat("y", maxValueBytes) + `"}`
+		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {A: payload.x, B: payload.x, C: payload.x, D: payload.x}}")
+		payload := `{"x": "` + strings.Repeat("x", maxRecordBytes/4) + `"}`
 		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 0 {
 			t.Errorf("the announcement has the effect %+v", effect)
 		}
-		if effect := c.Apply(Message{"a/1", []byte(`{"x": "` + strings.Repeat("x", 9999) + `"}`)}, epoch); !effect.Devices {
-			t.Errorf("an announcement with one long value has the effect %+v", effect)
+		if effect := c.Apply(Message{"a/1", []byte(`{"x": "` + strings.Repeat("x", maxRecordBytes/5) + `"}`)}, epoch); !effect.Devices {
+			t.Errorf("an announcement with long values has the effect %+v", effect)
 		}
 		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 1 {
 			t.Errorf("an announcement that is ignored has the effect %+v", effect)
@@ -39,10 +39,33 @@ func TestBounds(t *testing.T) {
 			t.Errorf("a long topic has the effect %+v", effect)
 		}
 	})
+	t.Run("all bytes", func(t *testing.T) {
+		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {A: payload, B: payload}}")
+		long, value := "a/"+strings.Repeat("y", maxIDBytes-9), []byte(strings.Repeat("x", maxValueBytes))
+		fill := func() (n int) {
+			for c.Apply(Message{long + fmt.Sprint(n), value}, epoch).Fault == "" {
+				n++
+			}
+			return n
+		}
+		devices := fill()
+		if most := maxTotalBytes / 2 / (len(long) + maxValueBytes); devices > most || len(c.Devices(epoch)) != devices {
+			t.Errorf("%d devices, want at most %d", devices, most)
+		}
+		if effect := c.Apply(Message{long + "0", []byte("x")}, epoch); effect.Fault != "" || !effect.Devices {
+			t.Errorf("a shorter text at the bound has the effect %+v", effect)
+		}
+		c.Begin(true, epoch)
+		c.End()
+		if again := fill(); again != devices {
+			t.Errorf("%d devices after an empty list, want %d", again, devices)
+		}
+	})
 	t.Run("one of many", func(t *testing.T) {
 		c := parse(t, "convention: zigbee2mqtt")
 		c.Apply(Message{"zigbee2mqtt/bridge/state", []byte("online")}, epoch)
-		list := `[{"ieee_address":"0x1","friendly_name":"` + strings.Repeat("x", maxRecordBytes/2) + `"},` +
+		list := `[{"ieee_address":"0x1","friendly_name":"` + strings.Repeat("x", maxRecordBytes/4) + `","software_build_id":"` +
+			strings.Repeat("y", maxRecordBytes/4) + `"},` +
 			`{"ieee_address":"0x2","friendly_name":12},{"ieee_address":"0x3","friendly_name":"#"}]`
 		effect := c.Apply(Message{"zigbee2mqtt/bridge/devices", []byte(list)}, epoch)
 		if got := summary(c.Devices(epoch)); !slices.Equal(got, []string{"0x2 online zigbee2mqtt/12 12///"}) || effect.Fault == "" {

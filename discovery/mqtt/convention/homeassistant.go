@@ -14,9 +14,6 @@ import (
 // entity, or for each device, which names topics of availability. Each key has a short form.
 type homeAssistant struct{ prefix string }
 
-// maxAvailability bounds the topics of availability of an entity.
-const maxAvailability = 16
-
 func (h homeAssistant) filters() []string {
 	return []string{h.prefix + "/+/+/config", h.prefix + "/+/+/+/config"}
 }
@@ -98,7 +95,7 @@ func availabilityOf(config gjson.Result) (all []availability, fault string) {
 		} else if rest, ok := strings.CutSuffix(topic, "~"); ok {
 			topic = rest + base
 		}
-		if !validTopic(topic) || len(all) == maxAvailability {
+		if !validTopic(topic) {
 			return false
 		}
 		if path, ok := templatePath(template); ok {

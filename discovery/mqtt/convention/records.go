@@ -1,28 +1,30 @@
 package convention
 
-import (
-	"maps"
-	"reflect"
-)
+import "reflect"
 
 // Bounds of the state of one Configuration. They are far above what brokers hold, and keep
 // a hostile one from using up the handler's memory.
 const (
 	// maxTopics bounds the number of topics with a record.
 	maxTopics = 20_000
-	// maxRecordBytes bounds the texts of a record.
-	maxRecordBytes = 1024
+	// maxRecordBytes bounds the texts that are remembered of a device.
+	maxRecordBytes = 2048
+	// maxTotalBytes bounds the texts of all records.
+	maxTotalBytes = 20 << 20
 )
 
 // records keep the last message of each topic, reduced to what matters.
 type records[R any] struct {
 	byTopic map[string]*record[R]
+	// bytes is the size of all texts, with the topics.
+	bytes int
 	// list counts the lists of retained messages.
 	list int
 }
 
 type record[R any] struct {
 	value R
+	bytes int
 	// list is the latest list that had a message of the topic.
 	list int
 }
@@ -31,28 +33,31 @@ func newRecords[R any]() records[R] { return records[R]{byTopic: map[string]*rec
 
 // put stores a record with texts of this size.
 func (r *records[R]) put(topic string, value R, bytes int) Effect {
+	bytes += len(topic)
 	former := r.byTopic[topic]
-	switch {
-	case bytes+len(topic) > maxRecordBytes:
-		return Effect{Fault: FaultTooLarge}
-	case former == nil && len(r.byTopic) >= maxTopics:
+	more := bytes
+	if former != nil {
+		former.list = r.list
+		if reflect.DeepEqual(former.value, value) {
+			return Effect{}
+		}
+		more -= former.bytes
+	}
+	if former == nil && len(r.byTopic) >= maxTopics || more > 0 && r.bytes+more > maxTotalBytes {
 		return Effect{Fault: FaultTooMany}
-	case former == nil:
-		r.byTopic[topic] = &record[R]{value, r.list}
-		return Effect{Devices: true}
 	}
-	former.list = r.list
-	if reflect.DeepEqual(former.value, value) {
-		return Effect{}
-	}
-	former.value = value
+	r.bytes += more
+	r.byTopic[topic] = &record[R]{value, bytes, r.list}
 	return Effect{Devices: true}
 }
 
 // remove removes a record.
 func (r *records[R]) remove(topic string) Effect {
-	_, found := r.byTopic[topic]
-	delete(r.byTopic, topic)
+	former, found := r.byTopic[topic]
+	if found {
+		r.bytes -= former.bytes
+		delete(r.byTopic, topic)
+	}
 	return Effect{Devices: found}
 }
 
@@ -69,5 +74,9 @@ func (r *records[R]) begin() { r.list++ }
 
 // end removes the topics that the list did not have.
 func (r *records[R]) end() {
-	maps.DeleteFunc(r.byTopic, func(_ string, each *record[R]) bool { return each.list < r.list })
+	for topic, each := range r.byTopic {
+		if each.list < r.list {
+			r.remove(topic)
+		}
+	}
 }

@@ -18,7 +18,7 @@ const DefaultClientIDPrefix = "akri"
 type Broker struct {
 	// URL is tcp://HOST:PORT or tls://HOST:PORT.
 	URL string `json:"url"`
-	// ClientIDPrefix is the beginning of the handler's client ids and of its own topic.
+	// ClientIDPrefix is the beginning of the handler's client ids.
 	ClientIDPrefix string `json:"clientIdPrefix"`
 	// CAProperty, CertProperty and KeyProperty are names of discoveryProperties with PEM.
 	CAProperty   string `json:"caProperty"`
@@ -40,15 +40,6 @@ var schemes = map[string]struct {
 func (b Broker) Address() string {
 	_, address, _ := strings.Cut(b.URL, "://")
 	return address
-}
-
-// Host returns the host of the address.
-func (b Broker) Host() string {
-	host, _, err := net.SplitHostPort(b.Address())
-	if err != nil {
-		return ""
-	}
-	return host
 }
 
 // TLS reports whether the connection is encrypted.

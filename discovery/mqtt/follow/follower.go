@@ -32,8 +32,6 @@ const refused = 0x80
 const (
 	// TooManyDevices is a list with more devices than fit into it.
 	TooManyDevices = "too_many_devices"
-	// NoMarker is a broker that does not deliver the handler's own message.
-	NoMarker = "no_marker"
 	// SubscriptionRefused is a broker that refuses a topic that a device has named.
 	SubscriptionRefused = "subscription_refused"
 )
@@ -44,8 +42,6 @@ type Options struct {
 	Convention convention.Convention
 	// BrokerURL becomes a property of each device.
 	BrokerURL string
-	// Marker is a topic of the handler's own.
-	Marker string
 	// Admit reports whether a device is wanted.
 	Admit func(convention.Device) bool
 	// Grace is how long a device may be offline until it is gone.
@@ -61,7 +57,6 @@ type Options struct {
 type Request struct {
 	Subscribe, Unsubscribe []string
 	Publish                *convention.Message
-	Ping                   bool
 }
 
 // Follower follows a broker. It is not safe for concurrent use.
@@ -82,13 +77,8 @@ type Follower struct {
 	// complete says that there has been a complete list, and settled that there has been
 	// one on this connection.
 	complete, settled bool
-	// silent says that the broker does not deliver the marker; denials counts the
-	// connections that broke while the handler waited for it.
-	silent  bool
-	denials int
-	serial  int
-
-	// dirty says that the devices may have changed, and due is when to look.
+	// dirty says that the devices may have changed, and due is when to look. refilter says
+	// that the topics to subscribe to may have changed too.
 	dirty, refilter bool
 	due, looked     time.Time
 	requests        []Request
@@ -114,32 +104,17 @@ func (f *Follower) Connected(now time.Time) {
 	f.connected = true
 	f.subscribed = map[string]bool{}
 	f.requests = nil
-	if !f.silent {
-		f.subscribe([]string{f.options.Marker})
-	}
 	f.begin(true, now)
 }
 
 // Disconnected is called when the connection is broken. The devices stay.
-func (f *Follower) Disconnected(now time.Time) {
-	if l := f.listing; l != nil && !l.published.IsZero() && !l.marked && now.Sub(l.published) < denialTime {
-		if f.denials++; f.denials >= maxDenials { // some brokers close the connection of who may not publish
-			f.doWithoutMarker()
-		}
-	}
+func (f *Follower) Disconnected() {
 	f.connected, f.settled, f.listing, f.dirty, f.refilter, f.requests = false, false, nil, false, false, nil
 	f.roster.disconnect()
 }
 
 // Message is called for each message.
 func (f *Follower) Message(message convention.Message, retained bool, now time.Time) {
-	if message.Topic == f.options.Marker {
-		if f.listing != nil {
-			f.listing.mark(string(message.Payload))
-			f.denials = 0
-		}
-		return
-	}
 	effect := f.state.Apply(message, now)
 	if f.listing != nil && retained {
 		f.listing.heard = now
@@ -159,54 +134,41 @@ func (f *Follower) Message(message convention.Message, retained bool, now time.T
 // Subscribed is called for each acknowledged subscription, with the broker's code for each
 // filter. It returns the filters that the broker has refused and the convention cannot do
 // without.
-func (f *Follower) Subscribed(filters []string, codes []byte, now time.Time) (needed []string) {
+func (f *Follower) Subscribed(filters []string, codes []byte) (needed []string) {
 	for i, filter := range filters {
 		switch {
 		case codes[i] < refused || filter != "" && filter[0] == '$': // the broker's own topics may be missing
-		case filter == f.options.Marker:
-			f.doWithoutMarker()
 		case slices.Contains(f.essential, filter):
 			needed = append(needed, filter)
 		default:
 			f.options.Failed(SubscriptionRefused)
 		}
 	}
-	if f.listing != nil {
-		f.listing.acknowledged(filters, now)
-	}
 	return needed
 }
 
-// Advance does what is due.
-func (f *Follower) Advance(now time.Time) {
+// Advance does what is due. An error ends the connection.
+func (f *Follower) Advance(now time.Time) error {
 	if !f.connected {
-		return
+		return nil
 	}
-	f.advanceListing(now)
-	if f.listing == nil && !f.relist.IsZero() && !now.Before(f.relist) {
-		f.begin(false, now)
-	}
-	// On a new connection, the state is of the former one until the list is complete.
-	if f.dirty && !now.Before(f.due) && f.settled {
-		f.look(now)
+	f.command(now)
+	if f.dirty && !now.Before(f.due) {
+		f.dirty, f.looked = false, now
+		if f.settled { // on a new connection, the state is of the former one until the list is complete
+			f.roster.update(f.state.Devices(now), live, now)
+		}
 		f.resubscribe(now)
 	}
 	f.roster.expire(now)
-	f.command(now)
+	return f.advanceListing(now)
 }
 
-// look takes over the devices that the convention knows.
-func (f *Follower) look(now time.Time) {
-	f.dirty, f.looked = false, now
-	f.roster.update(f.state.Devices(now), live, now)
-}
-
-// resubscribe subscribes to topics that devices have named since the last list.
+// resubscribe subscribes to topics that devices have named.
 func (f *Follower) resubscribe(now time.Time) {
-	if !f.refilter || f.listing != nil {
+	if !f.refilter {
 		return
 	}
-	f.refilter = false
 	var added []string
 	for _, filter := range f.filters() {
 		if !f.subscribed[filter] {
@@ -217,6 +179,7 @@ func (f *Follower) resubscribe(now time.Time) {
 		f.relist = now // which ends the subscriptions that are no longer needed
 		return
 	}
+	f.refilter = false
 	f.subscribe(added)
 }
 
@@ -242,12 +205,13 @@ func (f *Follower) command(now time.Time) {
 	for _, message := range commander.Commands(now) {
 		f.requests = append(f.requests, Request{Publish: &message})
 	}
-	if f.settled {
-		f.look(now)
-	}
+	f.dirty, f.due = true, now
 }
 
 func (f *Follower) subscribe(filters []string) {
+	if f.listing != nil && len(filters) > 0 {
+		f.listing.answered = false
+	}
 	for batch := range slices.Chunk(filters, maxBatch) {
 		for _, filter := range batch {
 			f.subscribed[filter] = true
@@ -275,7 +239,7 @@ func (f *Follower) Next() time.Time {
 		return time.Time{}
 	}
 	next := f.roster.next
-	if f.dirty && f.settled {
+	if f.dirty {
 		next = deadline.Earliest(next, f.due)
 	}
 	if f.listing != nil {

@@ -22,9 +22,7 @@ type simulation struct {
 	subscriptions map[string]bool
 	// lose makes the broker leave out a retained message.
 	lose func(topic string) bool
-	// mute makes the broker ignore what the handler publishes.
-	mute bool
-	// deaf makes the broker not answer pings.
+	// deaf makes the broker not answer.
 	deaf bool
 	// refuse makes the broker refuse a filter.
 	refuse func(filter string) bool
@@ -34,10 +32,9 @@ type simulation struct {
 	failures map[string]int
 	requests int
 	scans    int
-	pings    uint64
+	// failed is the error that ended the connection.
+	failed error
 }
-
-const testMarker = "akri/discovery/me"
 
 func simulate(t testing.TB, text string) *simulation {
 	t.Helper()
@@ -51,7 +48,7 @@ func simulate(t testing.TB, text string) *simulation {
 		lose: func(string) bool { return false }, refuse: func(string) bool { return false },
 	}
 	s.follower = New(Options{
-		Convention: state, BrokerURL: "tcp://b:1883", Marker: testMarker, Grace: time.Duration(d.OfflineAfterSeconds) * time.Second,
+		Convention: state, BrokerURL: "tcp://b:1883", Grace: time.Duration(d.OfflineAfterSeconds) * time.Second,
 		Admit:  func(c convention.Device) bool { return d.Filters.Admit(c.ID, c.Name, c.Manufacturer, c.Model) },
 		Jitter: func(time.Duration) time.Duration { return 0 },
 		Failed: func(reason string) { s.failures[reason]++ }, Scanned: func(time.Time) { s.scans++ },
@@ -62,7 +59,7 @@ func simulate(t testing.TB, text string) *simulation {
 // settle does what is due now, and answers as a broker.
 func (s *simulation) settle() {
 	for range 1000 {
-		s.follower.Advance(s.now)
+		s.failed = s.follower.Advance(s.now)
 		requests := s.follower.Requests()
 		if list, changed := s.follower.List(); changed {
 			ids := []string{}
@@ -78,24 +75,14 @@ func (s *simulation) settle() {
 		for _, request := range requests {
 			s.answer(request)
 		}
+		if !s.deaf {
+			s.follower.Answered(s.now)
+		}
 	}
 	s.t.Fatal("the follower does not stop to send requests")
 }
 
 func (s *simulation) answer(request Request) {
-	if p := request.Publish; p != nil {
-		if !s.mute && s.subscriptions[p.Topic] {
-			s.follower.Message(*p, false, s.now)
-		}
-		return
-	}
-	if request.Ping {
-		s.pings++
-		s.follower.Pinged(s.pings)
-		if !s.deaf {
-			s.follower.Pong(s.pings, s.now)
-		}
-	}
 	for _, filter := range request.Unsubscribe {
 		delete(s.subscriptions, filter)
 	}
@@ -110,7 +97,7 @@ func (s *simulation) answer(request Request) {
 			s.subscriptions[filter] = true
 		}
 	}
-	s.needed = append(s.needed, s.follower.Subscribed(request.Subscribe, codes, s.now)...)
+	s.needed = append(s.needed, s.follower.Subscribed(request.Subscribe, codes)...)
 	for i, filter := range request.Subscribe {
 		for _, topic := range slices.Sorted(maps.Keys(s.retained)) {
 			if codes[i] != refused && matches(filter, topic) && !s.lose(topic) {
@@ -133,7 +120,7 @@ func (s *simulation) connect() {
 
 func (s *simulation) disconnect() {
 	s.subscriptions = nil
-	s.follower.Disconnected(s.now)
+	s.follower.Disconnected()
 }
 
 // advance lets time pass, from one deadline of the follower to the next.
