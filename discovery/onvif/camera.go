@@ -70,13 +70,11 @@ type camera struct {
 	facts facts
 	// asked means that a request has ended, well or not.
 	asked bool
-	// turn is the request under way, if any.
-	turn *turn
-	// due is when the next request begins, pool the pool it waits in, and place the place
-	// in its queue, from 1; 0 while a request is under way.
-	due   time.Time
+	// due is when the next request begins; zero while one is under way.
+	due time.Time
+	// began is when the request under way began, if there is one, and pool what it counts for.
+	began time.Time
 	pool  int
-	place int
 	// heard means that it has announced itself since the last probe was evaluated.
 	heard bool
 	// missed counts probes since it was last heard.
@@ -94,9 +92,6 @@ type camera struct {
 	// listed means that its address is in the details, so that nothing announces it.
 	listed bool
 }
-
-// silent reports whether a camera has been asked and has never answered.
-func (c *camera) silent() bool { return c.asked && c.found.IsZero() }
 
 // admitted reports whether a camera passes the filters for its addresses. If it does not
 // say its IP address, which may need credentials, the one in its URL counts.

@@ -91,8 +91,8 @@ func TestAppears(t *testing.T) {
 	b.hears(wsdiscovery.Match, 1)
 	b.hears(wsdiscovery.Hello, 2)
 	b.wants("cameras that have not answered")
-	if asked, _ := b.works(1); asked != 2 || b.unasked != 0 {
-		t.Errorf("%d cameras were asked, %d remain; want 2, 0", asked, b.unasked)
+	if asked, _ := b.works(1); asked != 2 || !b.settled() {
+		t.Errorf("%d cameras were asked, all: %v; want 2, all", asked, b.settled())
 	}
 	b.wants("one has answered", 1)
 	for _, delay := range []time.Duration{250, 250, 250, 250, 250, 250, 250, 250, 500, 1000, 2000} {
@@ -162,7 +162,7 @@ func TestDisappears(t *testing.T) {
 			t.Errorf("%d checks, want 1", checked)
 		}
 		b.wants("after the check")
-		if len(b.cameras)+len(b.byHost)+len(b.byUUID)+len(b.schedule.waiting[knownPool])+b.unasked != 0 {
+		if len(b.cameras)+len(b.byHost)+len(b.byUUID)+len(b.silent)+len(b.hosts) != 0 {
 			t.Errorf("it is remembered: %+v", b.tracker)
 		}
 	})
