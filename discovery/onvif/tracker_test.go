@@ -1,7 +1,6 @@
 package onvif
 
 import (
-	"encoding/xml"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -37,7 +36,7 @@ func newBench(t *testing.T, text string) *bench {
 func cameraNumber(kind wsdiscovery.Kind, n int) (netip.Addr, wsdiscovery.Announcement) {
 	host := netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)})
 	return host, wsdiscovery.Announcement{
-		Kind: kind, UUID: fmt.Sprintf("uuid-%d", n), Types: []xml.Name{{Local: "NetworkVideoTransmitter"}},
+		Kind: kind, UUID: fmt.Sprintf("uuid-%d", n), Types: []string{"dn:NetworkVideoTransmitter"},
 		Scopes: []string{"onvif://www.onvif.org/name/gate"}, XAddrs: []string{"http://" + host.String() + "/onvif/device_service"},
 	}
 }
@@ -339,7 +338,7 @@ func TestAnnouncementsThatAreIgnored(t *testing.T) {
 			func(a *wsdiscovery.Announcement) { a.XAddrs = []string{"http://169.254.169.254/"} },
 			failedForeign,
 		},
-		"a printer":                   {"", func(a *wsdiscovery.Announcement) { a.Types = []xml.Name{{Space: "wsdp", Local: "Device"}} }, ""},
+		"a printer":                   {"", func(a *wsdiscovery.Announcement) { a.Types = []string{"wsdp:Device"} }, ""},
 		"the uuid, excluded":          {"uuids: {action: Exclude, items: [UUID-1]}", nil, ""},
 		"the uuid, not included":      {"uuids: {action: Include, items: [uuid-2]}", nil, ""},
 		"the scope, excluded":         {"scopes: {action: Exclude, items: ['onvif://www.onvif.org/name/gate']}", nil, ""},
