@@ -143,7 +143,7 @@ func (t *tracker) evaluated(now time.Time) {
 func (t *tracker) prefer(now time.Time, to *camera) {
 	for _, other := range t.byUUID[to.uuid] {
 		if other.heard && !other.found.IsZero() {
-			to.since = now
+			to.found = now
 			t.changed = t.changed || t.settings.ID == details.ByUUID
 			return
 		}
@@ -234,7 +234,7 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 		return
 	}
 	if c.found.IsZero() {
-		c.found, c.since, t.changed = now, now, true
+		c.found, t.changed = now, true
 		delete(t.silent, c)
 	}
 	if !maps.Equal(c.facts, o.facts) {

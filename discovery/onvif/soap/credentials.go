@@ -67,15 +67,13 @@ var algorithms = []string{"SHA-512-256", "SHA-512", "SHA-256", "MD5"}
 // authorize returns the header Authorization for a challenge in the header of a response; "" if
 // none is supported.
 func (c *Credentials) authorize(header http.Header, method, uri string) string {
-	challenge, err := FindChallenge(header)
-	if err != nil {
-		return ""
+	if challenge, err := FindChallenge(header); err == nil {
+		options := digest.Options{Method: method, URI: uri, Username: c.Username, Password: c.Password}
+		if answer, err := digest.Digest(challenge, options); err == nil {
+			return answer.String()
+		}
 	}
-	answer, err := digest.Digest(challenge, digest.Options{Method: method, URI: uri, Username: c.Username, Password: c.Password})
-	if err != nil {
-		return ""
-	}
-	return answer.String()
+	return ""
 }
 
 // FindChallenge returns the strongest challenge in the header of a response that is a digest
