@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
+	"akri.sh/akri/internal/deadline"
 )
 
 // announced records an announcement from a host. It reports whether a probe would tell
@@ -62,10 +63,7 @@ func (t *tracker) hear(now time.Time, from netip.Addr, k key, hello bool) {
 	if hello && c.found.IsZero() && now.Sub(c.hello) >= minHelloPause {
 		// It has restarted, so that earlier failures mean nothing.
 		c.hello, c.failures, c.slow = now, 0, false
-		if c.place > 0 && c.due.Before(now) {
-			now = c.due // it keeps its place in the queue
-		}
-		t.plan(c, now)
+		t.plan(c, deadline.Earliest(now, c.due)) // it keeps its place among those that wait
 	}
 }
 

@@ -1,6 +1,7 @@
 package onvif
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/netip"
@@ -62,21 +63,17 @@ type camera struct {
 	host string
 	// from is the host that has announced it.
 	from netip.Addr
-	// found is when it first answered a request; zero until then, and it is not a device.
+	// found is when it first answered a request, or was last missed while another URL of the
+	// device was announced; zero until then, and it is not a device.
 	found time.Time
-	// since is the same, or when it was last missed while another URL of the device was
-	// announced.
-	since time.Time
 	facts facts
 	// asked means that a request has ended, well or not.
 	asked bool
-	// turn is the request under way, if any.
-	turn *turn
-	// due is when the next request begins, pool the pool it waits in, and place the place
-	// in its queue, from 1; 0 while a request is under way.
-	due   time.Time
+	// due is when the next request begins; zero while one is under way.
+	due time.Time
+	// began is when the request under way began, if there is one, and pool what it counts for.
+	began time.Time
 	pool  int
-	place int
 	// heard means that it has announced itself since the last probe was evaluated.
 	heard bool
 	// missed counts probes since it was last heard.
@@ -95,36 +92,20 @@ type camera struct {
 	listed bool
 }
 
-// silent reports whether a camera has been asked and has never answered.
-func (c *camera) silent() bool { return c.asked && c.found.IsZero() }
-
 // admitted reports whether a camera passes the filters for its addresses. If it does not
 // say its IP address, which may need credentials, the one in its URL counts.
 func (c *camera) admitted(d *details.Details) bool {
-	return d.IPAddresses.Admits(strings.EqualFold, known(c.ip())...) &&
-		d.MACAddresses.Admits(strings.EqualFold, known(c.facts[PropertyMACAddress])...)
-}
-
-func known(value string) []string {
-	if value == "" {
-		return nil
-	}
-	return []string{value}
+	return d.IPAddresses.Admits(strings.EqualFold, c.ip()) && d.MACAddresses.Admits(strings.EqualFold, c.facts[PropertyMACAddress])
 }
 
 func (c *camera) ip() string {
 	if ip := c.facts[PropertyIPAddress]; ip != "" {
 		return ip
 	}
-	if host := c.host; isAddress(host) {
-		return host
+	if _, err := netip.ParseAddr(c.host); err != nil { // a name
+		return ""
 	}
-	return ""
-}
-
-func isAddress(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil
+	return c.host
 }
 
 // device returns the device of a camera.
@@ -148,10 +129,7 @@ func (c *camera) device(id string) discovery.Device {
 // several URLs is one device, at the URL that has been announced for the longest time.
 func devices(cameras []*camera, d *details.Details) []discovery.Device {
 	slices.SortFunc(cameras, func(a, b *camera) int {
-		if !a.since.Equal(b.since) {
-			return a.since.Compare(b.since)
-		}
-		return strings.Compare(a.url, b.url)
+		return cmp.Or(a.found.Compare(b.found), strings.Compare(a.url, b.url))
 	})
 	all := make([]discovery.Device, 0, len(cameras))
 	seen := make(map[string]bool, len(cameras))

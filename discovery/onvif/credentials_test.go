@@ -66,8 +66,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-func propertiesOf(texts map[string]string) secretProperties {
-	p := secretProperties{}
+func propertiesOf(texts map[string]string) map[string][]byte {
+	p := map[string][]byte{}
 	for name, text := range texts {
 		p[name] = []byte(text)
 	}
@@ -120,7 +120,7 @@ func TestCredentialsRefused(t *testing.T) {
 			}
 		})
 	}
-	if parsed, err := parseCredentials(secretProperties{"username_default": nil}); err != nil || len(parsed) > 0 {
+	if parsed, err := parseCredentials(map[string][]byte{"username_default": nil}); err != nil || len(parsed) > 0 {
 		t.Errorf("a property without a value gives %v, %v", parsed, err)
 	}
 }

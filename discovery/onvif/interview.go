@@ -74,15 +74,16 @@ func (i *interviewer) ask(ctx context.Context, r request) outcome {
 		}
 		return outcome{request: r}
 	}
-	c := &conversation{interviewer: i, key: r.key, offset: clockOffset(answer, time.Now()), facts: facts{}}
-	uuid := r.uuid
-	if uuid == "" {
+	c := &conversation{
+		interviewer: i, offset: clockOffset(answer, time.Now()), outcome: outcome{request: r, alive: true, uuid: r.uuid, facts: facts{}},
+	}
+	if c.uuid == "" {
 		response := c.call(ctx, r.url, deviceService, "GetEndpointReference", "", nil)
-		if uuid = wsdiscovery.NormalUUID(response.GUID); uuid == "" || clean(uuid) != uuid {
+		if c.uuid = wsdiscovery.NormalUUID(response.GUID); c.uuid == "" || clean(c.uuid) != c.uuid {
 			return outcome{request: r}
 		}
 	}
-	c.credentials = i.credentials.of(uuid)
+	c.credentials = i.credentials.of(c.uuid)
 	c.network(ctx)
 	if i.settings.Wants(details.Information) {
 		c.information(ctx)
@@ -90,10 +91,7 @@ func (i *interviewer) ask(ctx context.Context, r request) outcome {
 	if i.settings.Wants(details.Streams) {
 		c.streams(ctx)
 	}
-	return outcome{
-		request: r, alive: true, uuid: uuid, facts: c.facts,
-		incomplete: c.incomplete, refused: c.refused,
-	}
+	return c.outcome
 }
 
 // clockOffset is how far the clock of a camera is ahead, from its answer to
@@ -118,21 +116,18 @@ func clockOffset(answer soap.Answer, now time.Time) time.Duration {
 	return 0
 }
 
-// conversation is a series of calls to one camera.
+// conversation is a series of calls to one camera, and what it has said. Credentials that it
+// has refused are not tried again.
 type conversation struct {
 	*interviewer
-	key
+	outcome
 
 	credentials *soap.Credentials
 	offset      time.Duration
-	facts       facts
-	incomplete  bool
-	refused     bool // the credentials are wrong: they are not tried again
 }
 
 // call calls an operation. The response is empty if the camera does not answer it, which
-// counts as a failure, unless the camera merely does not have the operation. It does not repeat
-// credentials that the camera has refused.
+// counts as a failure, unless the camera merely does not have the operation.
 func (c *conversation) call(
 	ctx context.Context, service, namespace, operation, arguments string, credentials *soap.Credentials,
 ) soap.Response {

@@ -61,8 +61,8 @@ const (
 	slowRequest   = time.Second
 	// minHelloPause is the minimum time between two Hellos of a camera that have an effect.
 	minHelloPause = 5 * time.Second
-	// busyHostPause is the delay of a request to a host that has as many as it may have.
-	busyHostPause = 100 * time.Millisecond
+	// minBeginPause is the minimum time between two looks for requests that are due.
+	minBeginPause = 10 * time.Millisecond
 	// requestTimeout bounds a request for the properties of a camera.
 	requestTimeout = 15 * time.Second
 	// checkAttempts is how often a camera that seems to be gone is asked before it is

@@ -1,6 +1,7 @@
 package onvif
 
 import (
+	"slices"
 	"time"
 
 	"akri.sh/akri/internal/deadline"
@@ -22,72 +23,52 @@ const (
 // limits bound the requests under way of each pool.
 var limits = [pools]int{quickPool: maxQuickRequests, slowPool: maxSlowRequests, knownPool: maxKnownRequests}
 
-// turn is a request under way.
-type turn struct {
-	pool  int
-	began time.Time
-	host  string
-}
-
-// schedule is the requests that wait and those that are under way.
-type schedule struct {
-	waiting [pools]queue
-	running [pools]int
-	hosts   map[string]int // requests under way to a host
-}
-
-// put sets when a camera is asked next.
-func (s *schedule) put(c *camera, due time.Time) {
-	s.drop(c)
-	switch {
-	case !c.found.IsZero():
-		c.pool = knownPool
-	case c.slow:
-		c.pool = slowPool
-	default:
-		c.pool = quickPool
+// plan sets when a camera is asked next. While a request is under way, its end decides.
+func (t *tracker) plan(c *camera, when time.Time) {
+	if c.began.IsZero() {
+		c.due, t.next = when, deadline.Earliest(t.next, when)
 	}
-	s.waiting[c.pool].put(c, due)
 }
 
-func (s *schedule) drop(c *camera) { s.waiting[c.pool].drop(c) }
-
-// take returns a camera that is due and may be asked now, with its turn; nil if there is
-// none.
-func (s *schedule) take(now time.Time) (*camera, *turn) {
-	for pool := range s.waiting {
-		waiting := &s.waiting[pool]
-		for s.running[pool] < limits[pool] && due(waiting.next(), now) {
-			c := (*waiting)[0]
-			if s.hosts[c.host] >= maxRequestsPerHost {
-				waiting.put(c, now.Add(busyHostPause))
-				continue
-			}
-			waiting.drop(c)
-			s.running[pool]++
-			s.hosts[c.host]++
-			return c, &turn{pool: pool, began: now, host: c.host}
+// begin returns requests that are due, as many as may be under way at the same time. Those
+// that have waited for the longest time come first.
+func (t *tracker) begin(now time.Time) []request {
+	t.next = time.Time{}
+	var waiting []*camera
+	for _, c := range t.cameras {
+		switch {
+		case due(c.due, now):
+			waiting = append(waiting, c)
+		case c.began.IsZero():
+			t.next = deadline.Earliest(t.next, c.due)
 		}
 	}
-	return nil, nil
-}
-
-// end records the end of a request.
-func (s *schedule) end(ended *turn) {
-	s.running[ended.pool]--
-	if s.hosts[ended.host]--; s.hosts[ended.host] == 0 {
-		delete(s.hosts, ended.host)
-	}
-}
-
-// next returns when take may have something; zero if only the end of a request can change
-// that.
-func (s *schedule) next() time.Time {
-	var soonest time.Time
-	for pool := range s.waiting {
-		if s.running[pool] < limits[pool] {
-			soonest = deadline.Earliest(soonest, s.waiting[pool].next())
+	slices.SortFunc(waiting, func(a, b *camera) int { return a.due.Compare(b.due) })
+	var requests []request
+	for _, c := range waiting {
+		switch c.pool = quickPool; {
+		case !c.found.IsZero():
+			c.pool = knownPool
+		case c.slow:
+			c.pool = slowPool
 		}
+		if t.running[c.pool] >= limits[c.pool] || t.hosts[c.host] >= maxRequestsPerHost {
+			continue // until a request ends
+		}
+		t.running[c.pool]++
+		t.hosts[c.host]++
+		c.began, c.due = now, time.Time{}
+		check := !c.found.IsZero() && (c.suspicion > 0 || c.missed >= t.settings.Misses)
+		requests = append(requests, request{c.key, check, c})
 	}
-	return soonest
+	return requests
+}
+
+// release makes the place of a request free that has ended.
+func (t *tracker) release(now time.Time, c *camera) {
+	c.began, t.next = time.Time{}, now
+	t.running[c.pool]--
+	if t.hosts[c.host]--; t.hosts[c.host] == 0 {
+		delete(t.hosts, c.host)
+	}
 }

@@ -125,7 +125,6 @@ func TestOneHostWithManyCameras(t *testing.T) {
 		for _, r := range requests {
 			b.ended(b.now, outcome{request: r, alive: true, uuid: r.uuid})
 		}
-		b.now = b.now.Add(busyHostPause)
 		requests = b.begin(b.now)
 	}
 	if devices := b.devices(); len(devices) != maxCamerasPerHost+1 {
@@ -203,7 +202,6 @@ func TestBoundsKeepAnsweringCameras(t *testing.T) {
 		for _, r := range b.begin(b.now) {
 			b.ended(b.now, outcome{request: r, alive: r.uuid != "7", uuid: r.uuid})
 		}
-		b.now = b.now.Add(busyHostPause)
 	}
 	for _, uuid := range []string{"another", "one more"} {
 		a.UUID = uuid

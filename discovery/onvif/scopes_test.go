@@ -1,7 +1,6 @@
 package onvif
 
 import (
-	"encoding/xml"
 	"net/netip"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func TestScopesChange(t *testing.T) {
 		"another device's": {details: include, kind: wsdiscovery.Match, change: func(a *announcement) { a.UUID = "uuid-7" }, stays: true},
 		"as a printer": {
 			details: include, kind: wsdiscovery.Match, stays: true,
-			change: func(a *announcement) { a.Types = []xml.Name{{Space: "wsdp", Local: "Device"}} },
+			change: func(a *announcement) { a.Types = []string{"wsdp:Device"} },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +85,7 @@ func TestHelloWithoutScopes(t *testing.T) {
 	}
 	b := newBench(t, "")
 	from, a := cameraNumber(wsdiscovery.Hello, 1)
-	a.Types, a.XAddrs = []xml.Name{{Space: "wsdp", Local: "Device"}}, nil
+	a.Types, a.XAddrs = []string{"wsdp:Device"}, nil
 	if b.announced(b.now, from, a) {
 		t.Error("a computer causes a probe")
 	}

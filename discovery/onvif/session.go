@@ -56,6 +56,7 @@ type session struct {
 	probing                           bool // a probe is being sent to the links
 	probedAt                          time.Time
 	evaluatedAt                       time.Time // the end of the first round
+	beganAt                           time.Time // when it was last looked for requests
 
 	sent time.Time
 	list []discovery.Device // what was sent
@@ -111,6 +112,10 @@ func (s *session) act(ctx context.Context, now time.Time) {
 		s.extraProbe = time.Time{}
 		s.probeLinks(ctx, now, func(time.Time) {})
 	}
+	if !due(s.tracker.next, now) || now.Before(s.beganAt.Add(minBeginPause)) {
+		return
+	}
+	s.beganAt = now
 	for _, r := range s.tracker.begin(now) {
 		s.workers.Go(func() {
 			o := s.perform(ctx, r)
@@ -201,7 +206,10 @@ func (s *session) send(now time.Time, send func([]discovery.Device) error) error
 
 // next returns when there is something to do, if nothing happens before.
 func (s *session) next(now time.Time) time.Time {
-	soonest := deadline.Earliest(now.Add(time.Hour), s.evaluation, s.tracker.schedule.next())
+	soonest := deadline.Earliest(now.Add(time.Hour), s.evaluation)
+	if next := s.tracker.next; !next.IsZero() {
+		soonest = deadline.Earliest(soonest, deadline.Latest(next, s.beganAt.Add(minBeginPause)))
+	}
 	if !s.probing {
 		soonest = deadline.Earliest(soonest, s.nextProbe, s.extraProbe)
 	}

@@ -92,7 +92,7 @@ func (s *sockets) probe(ctx context.Context) {
 		current = s.links
 	}
 	s.follow(current)
-	if !s.open(&s.probes, "open a socket", listenProbes, s.isNearProbe) {
+	if !s.open(&s.probes, "open a socket", listenProbes) {
 		return
 	}
 	probes := make([][][]byte, len(current))
@@ -100,13 +100,17 @@ func (s *sockets) probe(ctx context.Context) {
 		probes[i] = newProbes()
 	}
 	twice(ctx, func() bool {
-		for kind := range probeTypes {
-			for i, l := range current {
-				control := &ipv4.ControlMessage{IfIndex: l.index, Src: l.address.AsSlice()}
-				_, err := s.probes.WriteTo(probes[i][kind], control, groupAddress)
-				s.check("send a probe on "+l.name, err)
+		var failures []error
+		for i, l := range current {
+			control := &ipv4.ControlMessage{IfIndex: l.index, Src: l.address.AsSlice()}
+			for _, probe := range probes[i] {
+				if _, err := s.probes.WriteTo(probe, control, groupAddress); err != nil {
+					failures = append(failures, fmt.Errorf("%s: %w", l.name, err))
+					break
+				}
 			}
 		}
+		s.check("send a probe", errors.Join(failures...))
 		return true
 	})
 }
@@ -133,7 +137,7 @@ func newProbes() [][]byte {
 
 // sweep implements cameraNetwork.
 func (s *sockets) sweep(ctx context.Context) {
-	if len(s.targets) == 0 || !s.open(&s.unicast, "open a socket", listenUnicast, s.isNearTarget) {
+	if len(s.targets) == 0 || !s.open(&s.unicast, "open a socket", listenUnicast) {
 		return
 	}
 	probes := newProbes()
@@ -156,19 +160,16 @@ func (s *sockets) probeTargets(ctx context.Context, probe []byte) bool {
 	return true
 }
 
-// open opens a socket and reads from it, unless it is open already. near reports whether a
-// host may announce itself by what arrives in a certain way. It returns whether the socket is
-// open.
-func (s *sockets) open(socket **ipv4.PacketConn, what string, listen func() (*ipv4.PacketConn, error),
-	near func(from netip.Addr, arrived *ipv4.ControlMessage) bool,
-) bool {
+// open opens a socket and reads from it, unless it is open already. It returns whether the
+// socket is open.
+func (s *sockets) open(socket **ipv4.PacketConn, what string, listen func() (*ipv4.PacketConn, error)) bool {
 	if *socket == nil {
 		opened, err := listen()
 		if s.check(what, err) {
 			return false
 		}
 		*socket = opened
-		s.readers.Go(func() { s.read(opened, near) })
+		s.readers.Go(func() { s.read(opened) })
 	}
 	return true
 }
@@ -180,7 +181,7 @@ func listenProbes() (*ipv4.PacketConn, error) {
 		return nil, err
 	}
 	if err := errors.Join(
-		socket.SetControlMessage(ipv4.FlagDst, true),
+		socket.SetControlMessage(ipv4.FlagDst|ipv4.FlagInterface, true),
 		socket.SetMulticastLoopback(true), // a camera may be a process of this node
 		socket.SetMulticastTTL(1),
 	); err != nil {
@@ -230,27 +231,22 @@ func listenGroup() (*ipv4.PacketConn, error) {
 	return socket, nil
 }
 
-// isNearProbe reports whether a host is on the link whose address it answers.
-func (s *sockets) isNearProbe(from netip.Addr, arrived *ipv4.ControlMessage) bool {
+// near reports whether a host may announce itself by what has arrived: it is listed, or it is
+// on the link on which it says Hello, or whose address it answers. What a process of this node
+// sends arrives on the loopback device too.
+func (s *sockets) near(from netip.Addr, arrived *ipv4.ControlMessage) bool {
+	if s.settings.AllowForeignXAddrs || s.settings.Lists(from) {
+		return true
+	}
+	if arrived == nil { // which has no addresses of links
+		return false
+	}
 	to, _ := netip.AddrFromSlice(arrived.Dst)
-	return s.isNear(from, func(l link) bool { return l.address == to.Unmap() })
-}
-
-// isNearTarget reports whether a host is listed.
-func (s *sockets) isNearTarget(from netip.Addr, _ *ipv4.ControlMessage) bool {
-	return s.settings.Lists(from)
-}
-
-// isNearHello reports whether a host is on the link on which it says Hello. What a process
-// of this node sends arrives on the loopback device too.
-func (s *sockets) isNearHello(from netip.Addr, arrived *ipv4.ControlMessage) bool {
-	return s.isNear(from, func(l link) bool { return l.index == arrived.IfIndex })
-}
-
-func (s *sockets) isNear(from netip.Addr, on func(link) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.links, func(l link) bool { return on(l) && l.contains(from) })
+	return slices.ContainsFunc(s.links, func(l link) bool {
+		return (l.index == arrived.IfIndex || l.address == to.Unmap()) && l.contains(from)
+	})
 }
 
 // follow uses the links that there are now: their cameras are near, and the group is joined
@@ -260,7 +256,7 @@ func (s *sockets) follow(current []link) {
 	old := s.links
 	s.links = current // before messages arrive
 	s.mu.Unlock()
-	if !s.open(&s.hellos, fmt.Sprintf("listen for Hello on port %d", port), listenGroup, s.isNearHello) {
+	if !s.open(&s.hellos, fmt.Sprintf("listen for Hello on port %d", port), listenGroup) {
 		return
 	}
 	for _, l := range old {
@@ -269,17 +265,18 @@ func (s *sockets) follow(current []link) {
 			_ = s.hellos.LeaveGroup(&net.Interface{Index: l.index, Name: l.name}, groupAddress)
 		}
 	}
+	var failures []error
 	for _, l := range current {
 		err := s.hellos.JoinGroup(&net.Interface{Index: l.index, Name: l.name}, groupAddress)
-		if errors.Is(err, syscall.EADDRINUSE) { // joined before
-			err = nil
+		if err != nil && !errors.Is(err, syscall.EADDRINUSE) { // joined before
+			failures = append(failures, fmt.Errorf("%s: %w", l.name, err))
 		}
-		s.check("join the multicast group on "+l.name, err)
 	}
+	s.check("join the multicast group", errors.Join(failures...))
 }
 
 // read reads from a socket until it is closed.
-func (s *sockets) read(socket *ipv4.PacketConn, near func(netip.Addr, *ipv4.ControlMessage) bool) {
+func (s *sockets) read(socket *ipv4.PacketConn) {
 	buffer := make([]byte, maxMessageBytes)
 	for {
 		n, arrived, source, err := socket.ReadFrom(buffer)
@@ -292,13 +289,13 @@ func (s *sockets) read(socket *ipv4.PacketConn, near func(netip.Addr, *ipv4.Cont
 		}
 		if from, ok := source.(*net.UDPAddr); ok {
 			address := from.AddrPort().Addr().Unmap()
-			s.receive(address, near(address, arrived), buffer[:n])
+			s.receive(address, arrived, buffer[:n])
 		}
 	}
 }
 
 // receive passes the announcements in a datagram on.
-func (s *sockets) receive(from netip.Addr, near bool, data []byte) {
+func (s *sockets) receive(from netip.Addr, arrived *ipv4.ControlMessage, data []byte) {
 	if !s.inflow.admits(time.Now(), from, len(data)) {
 		s.failed(failedRate)
 		return
@@ -308,11 +305,11 @@ func (s *sockets) receive(from netip.Addr, near bool, data []byte) {
 		s.failed(failedMessage)
 		return
 	}
+	if len(announcements) > 0 && (!s.near(from, arrived) || details.CheckAddress(from) != nil) {
+		s.failed(failedForeign)
+		return
+	}
 	for _, a := range announcements {
-		if !near && !s.settings.AllowForeignXAddrs || details.CheckAddress(from) != nil {
-			s.failed(failedForeign)
-			return
-		}
 		select {
 		case s.messages <- message{from, a}:
 		case <-s.ctx.Done():

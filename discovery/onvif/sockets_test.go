@@ -62,19 +62,17 @@ func TestNear(t *testing.T) {
 	defer s.close()
 	for n := range 2 {
 		address := netip.AddrFrom4([4]byte{10, 0, byte(n), 1})
-		s.links = append(s.links, link{index: n, address: address, subnets: []netip.Prefix{netip.PrefixFrom(address, 24)}})
+		s.links = append(s.links, link{index: n + 1, address: address, subnets: []netip.Prefix{netip.PrefixFrom(address, 24)}})
 	}
 	first, other := netip.MustParseAddr("10.0.0.5"), netip.MustParseAddr("10.0.9.5")
 	for n, l := range s.links {
-		arrived := &ipv4.ControlMessage{IfIndex: l.index, Dst: l.address.AsSlice()}
-		if got := s.isNearProbe(first, arrived); got != (n == 0) {
-			t.Errorf("%s answers on link %d: near is %v", first, n, got)
-		}
-		if got := s.isNearHello(first, arrived); got != (n == 0) {
-			t.Errorf("%s says Hello on link %d: near is %v", first, n, got)
-		}
-		if s.isNearProbe(other, arrived) || s.isNearHello(other, arrived) {
-			t.Errorf("%s is near on link %d", other, n)
+		for what, arrived := range map[string]*ipv4.ControlMessage{"answers": {Dst: l.address.AsSlice()}, "says Hello": {IfIndex: l.index}} {
+			if got := s.near(first, arrived); got != (n == 0) {
+				t.Errorf("%s %s on link %d: near is %v", first, what, n, got)
+			}
+			if s.near(other, arrived) {
+				t.Errorf("%s %s, and is near on link %d", other, what, n)
+			}
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package onvif
 
 import (
-	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -28,16 +27,21 @@ type tracker struct {
 	// announces, its URL is not guessed until then.
 	excludedUntil map[netip.Addr]time.Time
 	// changed means that the devices may differ from those returned last.
-	changed  bool
-	schedule schedule
-	// unasked counts the cameras whose first request has not ended.
-	unasked int
+	changed bool
+	// silent are the cameras that have been asked and have never answered.
+	silent map[*camera]bool
+	// running and hosts count the requests under way, of a pool and to a host.
+	running [pools]int
+	hosts   map[string]int
+	// next is when begin may have something; zero if only the end of a request can change
+	// that.
+	next time.Time
 }
 
 func newTracker(settings *details.Details, failed func(string), random func() float64) *tracker {
 	t := &tracker{
 		settings: settings, failed: failed, random: random,
-		cameraIndex: newCameraIndex(), schedule: schedule{hosts: map[string]int{}}, excludedUntil: map[netip.Addr]time.Time{},
+		cameraIndex: newCameraIndex(), silent: map[*camera]bool{}, hosts: map[string]int{}, excludedUntil: map[netip.Addr]time.Time{},
 	}
 	for _, host := range settings.Hosts() {
 		t.excludedUntil[host.Unmap()] = time.Time{}
@@ -50,8 +54,8 @@ type request struct {
 	key
 
 	// check means that the only question is whether the camera is there.
-	check bool
-	turn  *turn
+	check  bool
+	camera *camera // which only the tracker uses
 }
 
 // outcome is the end of a request.
@@ -77,7 +81,6 @@ func (t *tracker) add(now time.Time, from netip.Addr, k key) *camera {
 	}
 	c := &camera{key: k, host: host, from: from}
 	t.insert(c)
-	t.unasked++
 	t.plan(c, now)
 	return c
 }
@@ -86,18 +89,16 @@ func (t *tracker) add(now time.Time, from netip.Addr, k key) *camera {
 // removes one that has been asked and did not answer: anybody can announce such cameras,
 // and if it exists, it is added again.
 func (t *tracker) makeRoom(host string) bool {
-	var crowd iter.Seq[*camera]
-	switch {
-	case len(t.byHost[host]) >= maxCamerasPerHost:
-		crowd = slices.Values(t.byHost[host])
-	case len(t.cameras) >= maxCameras:
-		crowd = maps.Values(t.cameras)
-	default:
+	crowd := maps.Keys(t.silent)
+	switch ofHost := t.byHost[host]; {
+	case len(ofHost) >= maxCamerasPerHost:
+		crowd = slices.Values(ofHost)
+	case len(t.cameras) < maxCameras:
 		return true
 	}
 	t.failed(failedCameras)
 	for c := range crowd {
-		if c.silent() {
+		if t.silent[c] {
 			t.remove(c)
 			return true
 		}
@@ -107,10 +108,7 @@ func (t *tracker) makeRoom(host string) bool {
 
 func (t *tracker) remove(c *camera) {
 	t.delete(c)
-	t.schedule.drop(c)
-	if !c.asked {
-		t.unasked--
-	}
+	delete(t.silent, c)
 	t.changed = t.changed || !c.found.IsZero()
 }
 
@@ -131,7 +129,7 @@ func (t *tracker) evaluated(now time.Time) {
 	for _, c := range t.cameras {
 		c.heard = false
 		switch {
-		case c.missed < t.settings.Misses || c.turn != nil:
+		case c.missed < t.settings.Misses || !c.began.IsZero():
 		case c.found.IsZero():
 			t.remove(c)
 		default:
@@ -145,46 +143,20 @@ func (t *tracker) evaluated(now time.Time) {
 func (t *tracker) prefer(now time.Time, to *camera) {
 	for _, other := range t.byUUID[to.uuid] {
 		if other.heard && !other.found.IsZero() {
-			to.since = now
+			to.found = now
 			t.changed = t.changed || t.settings.ID == details.ByUUID
 			return
 		}
 	}
 }
 
-// plan sets when a camera is asked next. While a request is under way, its end decides.
-func (t *tracker) plan(c *camera, when time.Time) {
-	if c.turn == nil {
-		t.schedule.put(c, when)
-	}
-}
-
-// begin returns requests that are due, as many as may be under way at the same time.
-func (t *tracker) begin(now time.Time) []request {
-	var requests []request
-	for {
-		c, begun := t.schedule.take(now)
-		if c == nil {
-			return requests
-		}
-		c.turn = begun
-		check := !c.found.IsZero() && (c.suspicion > 0 || c.missed >= t.settings.Misses)
-		requests = append(requests, request{c.key, check, begun})
-	}
-}
-
 // ended records the end of a request that begin has returned.
 func (t *tracker) ended(now time.Time, o outcome) {
-	t.schedule.end(o.turn)
-	c := t.cameras[o.key]
-	if c == nil || c.turn != o.turn { // removed, and perhaps added again
+	c := o.camera
+	c.slow, c.asked = !o.alive && now.Sub(c.began) >= slowRequest, true
+	t.release(now, c)
+	if t.cameras[o.key] != c { // removed, and perhaps added again
 		return
-	}
-	c.turn = nil
-	c.slow = !o.alive && now.Sub(o.turn.began) >= slowRequest
-	if !c.asked {
-		c.asked = true
-		t.unasked--
 	}
 	switch {
 	case o.alive && o.check:
@@ -195,6 +167,9 @@ func (t *tracker) ended(now time.Time, o outcome) {
 		t.remove(c)
 	default:
 		c.failures++
+		if c.found.IsZero() {
+			t.silent[c] = true
+		}
 		t.plan(c, now.Add(t.retryDelay(c)))
 	}
 }
@@ -259,7 +234,8 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 		return
 	}
 	if c.found.IsZero() {
-		c.found, c.since, t.changed = now, now, true
+		c.found, t.changed = now, true
+		delete(t.silent, c)
 	}
 	if !maps.Equal(c.facts, o.facts) {
 		merged := maps.Clone(c.facts)
@@ -305,7 +281,14 @@ func (t *tracker) jitter(d time.Duration) time.Duration {
 }
 
 // settled reports whether every camera has been asked at least once.
-func (t *tracker) settled() bool { return t.unasked == 0 }
+func (t *tracker) settled() bool {
+	for _, c := range t.cameras {
+		if !c.asked {
+			return false
+		}
+	}
+	return true
+}
 
 // devices returns the devices, sorted by id.
 func (t *tracker) devices() []discovery.Device {

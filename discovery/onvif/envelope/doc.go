@@ -4,6 +4,6 @@
 // without a namespace: cameras disagree about namespaces and prefixes more often than about
 // names.
 //
-// Always: size and depth are bounded. Never: a document type, an entity of the document's
-// own, or anything that is loaded from elsewhere.
+// Always: the size is bounded. Never: an entity of the document's own is expanded, or
+// anything is loaded from elsewhere.
 package envelope

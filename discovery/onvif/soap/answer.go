@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,9 +54,6 @@ type Response struct {
 	URI string `xml:"MediaUri>Uri"`
 }
 
-// lists are the responses that may be too large: what counts is at their beginning.
-var lists = []string{"GetNetworkInterfacesResponse", "GetProfilesResponse"}
-
 // parsing is held while an answer is parsed, because that may take many times its memory.
 var parsing sync.Mutex
 
@@ -80,8 +76,8 @@ func answerOf(response *http.Response, body []byte) (Answer, error) {
 	err := envelope.Decode(body, &read)
 	parsing.Unlock()
 	found := read.Body.Response
-	if errors.Is(err, envelope.ErrTooLarge) && slices.Contains(lists, found.XMLName.Local) {
-		err = nil
+	if errors.Is(err, envelope.ErrTooLarge) && found.XMLName.Local != "" {
+		err = nil // what counts in a long list is at its beginning
 	}
 	switch fault := read.Body.Fault; {
 	case err == nil && read.XMLName.Local == "Envelope" && fault != nil:

@@ -64,24 +64,35 @@ func Escape(text string) string {
 // algorithms are those of package digest, the strongest first.
 var algorithms = []string{"SHA-512-256", "SHA-512", "SHA-256", "MD5"}
 
-// authorize returns the header Authorization for the strongest challenge in the header of a
-// response; "" if none is a digest that is supported. Basic is not: it would send the
-// password.
+// authorize returns the header Authorization for a challenge in the header of a response; "" if
+// none is supported.
 func (c *Credentials) authorize(header http.Header, method, uri string) string {
-	strongest, authorization := len(algorithms), ""
+	if challenge, err := FindChallenge(header); err == nil {
+		options := digest.Options{Method: method, URI: uri, Username: c.Username, Password: c.Password}
+		if answer, err := digest.Digest(challenge, options); err == nil {
+			return answer.String()
+		}
+	}
+	return ""
+}
+
+// FindChallenge returns the strongest challenge in the header of a response that is a digest
+// and is supported. Basic is not: it would send the password. The error is
+// [digest.ErrNoChallenge].
+func FindChallenge(header http.Header) (*digest.Challenge, error) {
+	strongest, found := len(algorithms), &digest.Challenge{}
 	for _, value := range header.Values("WWW-Authenticate") {
 		challenge, ok := parseChallenge(value)
 		rank := slices.Index(algorithms, cmp.Or(strings.ToUpper(challenge.Algorithm), "MD5"))
 		protects := len(challenge.QOP) > 0 && !challenge.SupportsQOP("auth") // the body as well
-		if !ok || rank < 0 || rank >= strongest || protects {
-			continue
-		}
-		options := digest.Options{Method: method, URI: uri, Username: c.Username, Password: c.Password}
-		if answer, err := digest.Digest(&challenge, options); err == nil {
-			strongest, authorization = rank, answer.String()
+		if ok && rank >= 0 && rank < strongest && !protects {
+			strongest, found = rank, &challenge
 		}
 	}
-	return authorization
+	if strongest == len(algorithms) {
+		return nil, digest.ErrNoChallenge
+	}
+	return found, nil
 }
 
 var (

@@ -3,6 +3,7 @@ package wsdiscovery
 import (
 	"encoding/xml"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -43,46 +44,37 @@ type Announcement struct {
 	Kind Kind
 	// UUID identifies the device; in lower case, without "urn:" and "uuid:".
 	UUID string
-	// Types are the types of the device. A prefix that is not bound is the namespace.
-	Types []xml.Name
+	// Types are the types of the device. The prefix of the namespace of Device is tds, as in
+	// the standard, whichever the message has; others are as the message writes them.
+	Types []string
 	// Scopes describe the device, such as onvif://www.onvif.org/location/gate.
 	Scopes []string
 	// XAddrs are the URLs of its device service. Hello may lack them.
 	XAddrs []string
 }
 
+const devicePrefix = "tds"
+
 // message is a message, as far as it is read.
 type message struct {
-	namespaces
 	XMLName xml.Name
 	Body    struct {
-		namespaces
-		Matches []struct {
-			namespaces
-			Match []endpoint `xml:"ProbeMatch"`
-		} `xml:"ProbeMatches"`
-		Match []endpoint `xml:"ProbeMatch"`
-		Hello []endpoint
-		Bye   []endpoint
+		Matches []endpoint `xml:"ProbeMatches>ProbeMatch"`
+		Match   []endpoint `xml:"ProbeMatch"`
+		Hello   []endpoint
+		Bye     []endpoint
 	}
 }
 
 // endpoint is an element that announces a device.
 type endpoint struct {
-	namespaces
-	Address string `xml:"EndpointReference>Address"`
-	Types   struct {
-		namespaces
-		Names string `xml:",chardata"`
-	}
-	Scopes, XAddrs string
+	Address               string `xml:"EndpointReference>Address"`
+	Types, Scopes, XAddrs string
 }
 
-// namespaces has the attributes of an element, because some of them declare namespaces:
-// package xml does not resolve the prefixes of the names in Types.
-type namespaces struct {
-	Attributes []xml.Attr `xml:",any,attr"`
-}
+// deviceNamespace matches the declaration of the namespace of Device. Package xml does not
+// resolve the prefixes of the names in Types.
+var deviceNamespace = regexp.MustCompile(`\bxmlns(?::([^\s=]+))?\s*=\s*["']` + regexp.QuoteMeta(Device.namespace) + `["']`)
 
 // Parse returns the announcements in a message, none if it is of another kind.
 func Parse(data []byte) ([]Announcement, error) {
@@ -93,33 +85,39 @@ func Parse(data []byte) ([]Announcement, error) {
 	if m.XMLName.Local != "Envelope" {
 		return nil, errors.New("not a SOAP envelope")
 	}
+	var prefixes []string
+	for _, declaration := range deviceNamespace.FindAllSubmatch(data, maxTypes) {
+		prefixes = append(prefixes, string(declaration[1]))
+	}
 	var all []Announcement
-	add := func(kind Kind, endpoints []endpoint, parents ...namespaces) {
+	add := func(kind Kind, endpoints []endpoint) {
 		for _, e := range endpoints {
-			if a := e.announcement(kind, parents); a.UUID != "" && len(all) < maxAnnouncements {
+			if a := e.announcement(kind, prefixes); a.UUID != "" && len(all) < maxAnnouncements {
 				all = append(all, a)
 			}
 		}
 	}
-	body, root := m.Body.namespaces, m.namespaces
-	for _, matches := range m.Body.Matches {
-		add(Match, matches.Match, matches.namespaces, body, root)
-	}
-	add(Match, m.Body.Match, body, root)
-	add(Hello, m.Body.Hello, body, root)
-	add(Bye, m.Body.Bye, body, root)
+	add(Match, append(m.Body.Matches, m.Body.Match...))
+	add(Hello, m.Body.Hello)
+	add(Bye, m.Body.Bye)
 	return all, nil
 }
 
-// announcement returns what an element with some parents says, the innermost first.
-func (e endpoint) announcement(kind Kind, parents []namespaces) Announcement {
+// announcement returns what an element says. The prefixes are bound to the namespace of Device.
+func (e endpoint) announcement(kind Kind, prefixes []string) Announcement {
 	a := Announcement{Kind: kind, UUID: strings.Clone(NormalUUID(e.Address))}
 	if len(a.UUID) > maxUUIDBytes || strings.ContainsFunc(a.UUID, isControl) {
 		return Announcement{}
 	}
-	all := append([]namespaces{e.Types.namespaces, e.namespaces}, parents...)
-	for name := range strings.FieldsSeq(e.Types.Names) {
-		if a.Types = append(a.Types, resolve(name, all)); len(a.Types) == maxTypes {
+	for name := range strings.FieldsSeq(e.Types) {
+		prefix, local, found := strings.Cut(name, ":")
+		if !found {
+			prefix, local = "", name
+		}
+		if slices.Contains(prefixes, prefix) {
+			prefix = devicePrefix
+		}
+		if a.Types = append(a.Types, prefix+":"+local); len(a.Types) == maxTypes {
 			break
 		}
 	}
@@ -131,24 +129,6 @@ func (e endpoint) announcement(kind Kind, parents []namespaces) Announcement {
 		}
 	}
 	return a
-}
-
-// resolve returns a name with the namespace that its prefix is bound to, by the innermost
-// element that declares it. If it is not bound, the prefix is the namespace.
-func resolve(name string, innermostFirst []namespaces) xml.Name {
-	prefix, local, found := strings.Cut(name, ":")
-	declaration := xml.Name{Space: "xmlns", Local: prefix}
-	if !found {
-		prefix, local, declaration = "", name, xml.Name{Local: "xmlns"}
-	}
-	for _, element := range innermostFirst {
-		for _, attribute := range element.Attributes {
-			if attribute.Name == declaration {
-				return xml.Name{Space: attribute.Value, Local: local}
-			}
-		}
-	}
-	return xml.Name{Space: prefix, Local: local}
 }
 
 // NormalUUID returns the address of an endpoint in lower case, without "urn:" and
@@ -167,14 +147,8 @@ func (a Announcement) IsONVIF() bool {
 			return strings.HasPrefix(strings.ToLower(scope), "onvif://www.onvif.org/")
 		})
 	}
-	return slices.ContainsFunc(a.Types, func(name xml.Name) bool {
-		switch name.Local {
-		case NetworkVideoTransmitter.local:
-			return true
-		case Device.local: // other standards use this word as well
-			return name.Space == Device.namespace || name.Space == "tds"
-		}
-		return false
+	return slices.ContainsFunc(a.Types, func(name string) bool { // other standards use the word Device as well
+		return name == devicePrefix+":"+Device.local || strings.HasSuffix(name, ":"+NetworkVideoTransmitter.local)
 	})
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/icholy/digest"
+
+	"akri.sh/akri/discovery/onvif/soap"
 )
 
 // Bounds on what a camera may send.
@@ -52,7 +54,7 @@ func New(deviceURL, username, password string) (*Client, error) {
 	// Proxies are for the internet, not for cameras.
 	var transport http.RoundTripper = &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10}
 	if username != "" {
-		transport = &digest.Transport{Username: username, Password: password, FindChallenge: findChallenge, Transport: transport}
+		transport = &digest.Transport{Username: username, Password: password, FindChallenge: soap.FindChallenge, Transport: transport}
 	}
 	return &Client{
 		device: device, username: username, password: password, now: time.Now,
@@ -62,16 +64,6 @@ func New(deviceURL, username, password string) (*Client, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
-}
-
-// findChallenge returns the first challenge that can be answered. If there is none, the
-// transport then returns the answer of the camera, which is a refusal.
-func findChallenge(header http.Header) (*digest.Challenge, error) {
-	challenge, err := digest.FindChallenge(header)
-	if err != nil {
-		return nil, digest.ErrNoChallenge
-	}
-	return challenge, nil
 }
 
 // Close closes the connections to the camera.

@@ -92,6 +92,31 @@ func TestWrongCredentials(t *testing.T) {
 	}
 }
 
+// TestUnusualChallenge has a camera that writes its challenge as some do: with names in upper
+// case, and with a protection that the client does not offer beside one that it does.
+func TestUnusualChallenge(t *testing.T) {
+	var answer string
+	address := camera(t, 0, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != services.SnapshotPath {
+				next.ServeHTTP(w, r)
+			} else if answer = r.Header.Get("Authorization"); answer == "" {
+				demand(`digest Realm="the hall", Nonce=abc, QOP="auth-int,auth",`)(w, r)
+			} else {
+				say("\xff\xd8\xff")(w, r)
+			}
+		})
+	})
+	if _, err := client(t, address, "viewer", "secret").Picture(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`realm="the hall"`, `nonce="abc"`, "qop=auth,"} {
+		if !strings.Contains(answer, want) {
+			t.Errorf("the client answers %q, want %s in it", answer, want)
+		}
+	}
+}
+
 // TestHostileCameras checks that a client goes nowhere but to its camera, and that no
 // answer is too much for it.
 func TestHostileCameras(t *testing.T) {
