@@ -25,24 +25,22 @@ availability file contains the word OFFLINE, there are no devices.
 
 The environment variables in parentheses are the defaults of the flags.`
 
-func init() {
-	commands = append(commands, func(environment func(string) string) command {
-		var shared, file string
-		return command{
-			use: "debug-echo", short: "Find the devices that the Configuration lists", manual: debugEchoManual,
-			flags: func(flags *pflag.FlagSet) {
-				flags.StringVar(&shared, "shared", environment(debugecho.SharedVariable),
-					"whether several nodes see the same devices: true or false (DEBUG_ECHO_INSTANCES_SHARED); required")
-				flags.StringVar(&file, "availability-file", cmp.Or(environment(debugecho.AvailabilityVariable), debugecho.DefaultAvailabilityFile),
-					"file that makes the devices disappear while it contains OFFLINE (DEBUG_ECHO_AVAILABILITY_FILE)")
-			},
-			handler: func() (embeddable.Handler, error) {
-				isShared, err := debugecho.ParseShared(shared)
-				if err != nil {
-					return embeddable.Handler{}, fmt.Errorf("--shared, or the environment variable %w", err)
-				}
-				return embeddable.DebugEcho(isShared, file), nil
-			},
-		}
-	})
+func debugEchoCommand(environment func(string) string) command {
+	var shared, file string
+	return command{
+		use: "debug-echo", short: "Find the devices that the Configuration lists", manual: debugEchoManual,
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringVar(&shared, "shared", environment(debugecho.SharedVariable),
+				"whether several nodes see the same devices: true or false (DEBUG_ECHO_INSTANCES_SHARED); required")
+			flags.StringVar(&file, "availability-file", cmp.Or(environment(debugecho.AvailabilityVariable), debugecho.DefaultAvailabilityFile),
+				"file that makes the devices disappear while it contains OFFLINE (DEBUG_ECHO_AVAILABILITY_FILE)")
+		},
+		handler: func() (embeddable.Handler, error) {
+			isShared, err := debugecho.ParseShared(shared)
+			if err != nil {
+				return embeddable.Handler{}, fmt.Errorf("--shared, or the environment variable %w", err)
+			}
+			return embeddable.DebugEcho(isShared, file), nil
+		},
+	}
 }

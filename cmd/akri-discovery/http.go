@@ -50,24 +50,22 @@ the URL, unless index.id is set.
 Authors of Configurations choose the URLs: restrict the networks that the handler may
 connect to with the flags below.`
 
-func init() {
-	commands = append(commands, func(func(string) string) command {
-		var allow, deny []string
-		return command{
-			use: "http", short: "Find web servers, from a list or an index", manual: httpManual, onNetwork: true,
-			flags: func(flags *pflag.FlagSet) {
-				flags.StringSliceVar(&allow, "allow-networks", nil, "connect only to these networks, such as 10.0.0.0/8; default: all")
-				flags.StringSliceVar(&deny, "deny-networks", web.DefaultDeny, "never connect to these networks")
-			},
-			handler: func() (embeddable.Handler, error) {
-				allowed, err := prefixes("allow-networks", allow)
-				denied, err2 := prefixes("deny-networks", deny)
-				return embeddable.Handler{Name: web.Name, New: func(metrics *monitor.Metrics, _ *slog.Logger) discovery.Handler {
-					return web.Handler{Networks: web.Networks{Allow: allowed, Deny: denied}, Metrics: metrics}
-				}}, errors.Join(err, err2)
-			},
-		}
-	})
+func httpCommand(func(string) string) command {
+	var allow, deny []string
+	return command{
+		use: "http", short: "Find web servers, from a list or an index", manual: httpManual, onNetwork: true,
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringSliceVar(&allow, "allow-networks", nil, "connect only to these networks, such as 10.0.0.0/8; default: all")
+			flags.StringSliceVar(&deny, "deny-networks", web.DefaultDeny, "never connect to these networks")
+		},
+		handler: func() (embeddable.Handler, error) {
+			allowed, err := prefixes("allow-networks", allow)
+			denied, err2 := prefixes("deny-networks", deny)
+			return embeddable.Handler{Name: web.Name, New: func(metrics *monitor.Metrics, _ *slog.Logger) discovery.Handler {
+				return web.Handler{Networks: web.Networks{Allow: allowed, Deny: denied}, Metrics: metrics}
+			}}, errors.Join(err, err2)
+		},
+	}
 }
 
 // prefixes parses the networks in a flag.

@@ -47,15 +47,13 @@ further questions remain unanswered: about 150 s after it was switched off.
 
 The environment variables in parentheses are the defaults of the flags.`
 
-func init() {
-	commands = append(commands, func(func(string) string) command {
-		return command{
-			use: "mdns", short: "Find services that announce themselves by mDNS and DNS-SD", manual: mdnsManual, onNetwork: true,
-			handler: func() (embeddable.Handler, error) {
-				return embeddable.Handler{Name: mdns.Name, New: func(metrics *monitor.Metrics, _ *slog.Logger) discovery.Handler {
-					return mdns.New(browse.New(browse.Options{Failed: metrics.Failed}))
-				}}, nil
-			},
-		}
-	})
+func mdnsCommand(func(string) string) command {
+	return command{
+		use: "mdns", short: "Find services that announce themselves by mDNS and DNS-SD", manual: mdnsManual, onNetwork: true,
+		handler: func() (embeddable.Handler, error) {
+			return embeddable.Handler{Name: mdns.Name, New: func(metrics *monitor.Metrics, _ *slog.Logger) discovery.Handler {
+				return mdns.New(browse.New(browse.Options{Failed: metrics.Failed}))
+			}}, nil
+		},
+	}
 }

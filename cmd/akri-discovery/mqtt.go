@@ -68,15 +68,13 @@ ends, and the grace period of the Configuration begins.
 
 The environment variables in parentheses are the defaults of the flags.`
 
-func init() {
-	commands = append(commands, func(func(string) string) command {
-		return command{
-			use: "mqtt", short: "Find devices that announce themselves at an MQTT broker", manual: mqttManual, onNetwork: true,
-			handler: func() (embeddable.Handler, error) {
-				return embeddable.Handler{Name: mqtt.Name, New: func(metrics *monitor.Metrics, _ *slog.Logger) discovery.Handler {
-					return mqtt.Handler{Metrics: metrics}
-				}}, nil
-			},
-		}
-	})
+func mqttCommand(func(string) string) command {
+	return command{
+		use: "mqtt", short: "Find devices that announce themselves at an MQTT broker", manual: mqttManual, onNetwork: true,
+		handler: func() (embeddable.Handler, error) {
+			return embeddable.Handler{Name: mqtt.Name, New: func(metrics *monitor.Metrics, _ *slog.Logger) discovery.Handler {
+				return mqtt.Handler{Metrics: metrics}
+			}}, nil
+		},
+	}
 }

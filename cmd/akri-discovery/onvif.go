@@ -40,11 +40,9 @@ answer requests either.
 
 The environment variables in parentheses are the defaults of the flags.`
 
-func init() {
-	commands = append(commands, func(func(string) string) command {
-		return command{
-			use: "onvif", short: "Find network cameras", manual: onvifManual, onNetwork: true,
-			handler: func() (embeddable.Handler, error) { return embeddable.ONVIF(), nil },
-		}
-	})
+func onvifCommand(func(string) string) command {
+	return command{
+		use: "onvif", short: "Find network cameras", manual: onvifManual, onNetwork: true,
+		handler: func() (embeddable.Handler, error) { return embeddable.ONVIF(), nil },
+	}
 }

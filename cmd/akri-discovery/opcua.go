@@ -52,19 +52,17 @@ and modes, such as Basic256Sha256/SignAndEncrypt,None/None.
 
 The environment variables in parentheses are the defaults of the flags.`
 
-func init() {
-	commands = append(commands, func(func(string) string) command {
-		var networks []string
-		return command{
-			use: "opcua", short: "Find OPC UA servers", manual: opcuaManual, onNetwork: true,
-			flags: func(flags *pflag.FlagSet) {
-				flags.StringSliceVar(&networks, "scan-networks", nil,
-					"networks, such as 10.1.0.0/16, that Configurations may scan; none by default")
-			},
-			handler: func() (embeddable.Handler, error) {
-				scan, err := prefixes("scan-networks", networks)
-				return embeddable.OPCUA(scan), err
-			},
-		}
-	})
+func opcuaCommand(func(string) string) command {
+	var networks []string
+	return command{
+		use: "opcua", short: "Find OPC UA servers", manual: opcuaManual, onNetwork: true,
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringSliceVar(&networks, "scan-networks", nil,
+				"networks, such as 10.1.0.0/16, that Configurations may scan; none by default")
+		},
+		handler: func() (embeddable.Handler, error) {
+			scan, err := prefixes("scan-networks", networks)
+			return embeddable.OPCUA(scan), err
+		},
+	}
 }

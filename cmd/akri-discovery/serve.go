@@ -61,8 +61,10 @@ type command struct {
 	handler func() (embeddable.Handler, error)
 }
 
-// commands are filled by the handlers' files.
-var commands []func(environment func(string) string) command
+// commands are those of the handlers.
+var commands = []func(environment func(string) string) command{
+	debugEchoCommand, httpCommand, mdnsCommand, mqttCommand, onvifCommand, opcuaCommand, udevCommand,
+}
 
 func (c command) cobra(environment func(string) string) *cobra.Command {
 	var serve serveFlags

@@ -44,16 +44,14 @@ mounted, and the kernel's events, which do not reach other user namespaces.
 
 The environment variables in parentheses are the defaults of the flags.`
 
-func init() {
-	commands = append(commands, func(func(string) string) command {
-		var options udev.Options
-		return command{
-			use: "udev", short: "Find the devices of the node: USB adapters, cameras, disks", manual: udevManual,
-			flags: func(flags *pflag.FlagSet) {
-				flags.StringVar(&options.Sys, "sysfs-dir", udev.DefaultSys, "directory where sysfs is mounted")
-				flags.StringVar(&options.Run, "udev-dir", udev.DefaultRun, "directory of udevd, with its database")
-			},
-			handler: func() (embeddable.Handler, error) { return embeddable.UDEV(options), nil },
-		}
-	})
+func udevCommand(func(string) string) command {
+	var options udev.Options
+	return command{
+		use: "udev", short: "Find the devices of the node: USB adapters, cameras, disks", manual: udevManual,
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringVar(&options.Sys, "sysfs-dir", udev.DefaultSys, "directory where sysfs is mounted")
+			flags.StringVar(&options.Run, "udev-dir", udev.DefaultRun, "directory of udevd, with its database")
+		},
+		handler: func() (embeddable.Handler, error) { return embeddable.UDEV(options), nil },
+	}
 }
