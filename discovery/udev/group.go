@@ -87,7 +87,8 @@ func (f *finder) device(u *unit, id string) discovery.Device {
 		}
 	}
 	device.Properties[DevPathProperty] = u.path
-	seen := map[string]bool{}
+	seen, links := map[string]bool{}, f.links(u)
+	var addresses []string
 	for _, m := range u.members {
 		if m.node == "" || seen[m.node] {
 			continue
@@ -99,15 +100,19 @@ func (f *finder) device(u *unit, id string) discovery.Device {
 		seen[m.node] = true
 		device.Properties[DevNodeProperty+suffix] = m.node
 		if address, ok := usbAddress(m.node); ok && f.resource != "" {
-			device.Properties["USB_RESOURCE_"+resourceSuffix(f.resource)+suffix] = address
+			addresses = append(addresses, address)
 		}
-		for _, file := range append([]string{m.node}, m.links...) {
-			// Links have the device file itself behind them, so that they work even if
-			// udevd moves them to another device.
+		// Links have the device file itself behind them, so that they work even if udevd moves
+		// them to another device.
+		own := slices.DeleteFunc(slices.Clone(m.links), func(link string) bool { return links[link] != m.node })
+		for _, file := range append([]string{m.node}, own...) {
 			device.DeviceSpecs = append(device.DeviceSpecs, discovery.DeviceSpec{
 				ContainerPath: file, HostPath: m.node, Permissions: f.details.Permissions,
 			})
 		}
+	}
+	if len(addresses) > 0 { // KubeVirt splits the value, and knows no other names
+		device.Properties["USB_RESOURCE_"+resourceSuffix(f.resource)] = strings.Join(addresses, ",")
 	}
 	f.addPCI(&device, u)
 	return device
