@@ -64,6 +64,8 @@ type finder struct {
 	// undecided is since when devices could not be judged, because something could not
 	// be read or udevd had not finished. Those that were known are still in matches.
 	undecided map[string]time.Time
+	// duplicates is how many devices have an id that is not theirs alone.
+	duplicates int
 	// claims are the highest priorities of all devices that claim the links of the matches.
 	claims map[string]int
 	// usesDatabase is whether udevd's database was looked at.
@@ -109,7 +111,7 @@ func (f *finder) look(ctx context.Context, now time.Time, changed []string) erro
 		f.matches = p.before
 		return ctx.Err()
 	}
-	p.findClaims()
+	p.note(p.findClaims())
 	maps.DeleteFunc(f.undecided, func(devPath string, _ time.Time) bool { return !f.tree.exists(devPath) })
 	return p.incomplete
 }

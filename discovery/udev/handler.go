@@ -219,6 +219,9 @@ func (s *search) report(ctx context.Context) error {
 	if s.sent != nil && reflect.DeepEqual(devices, s.sent) {
 		return nil
 	}
+	for range s.finder.duplicates { // once for each list
+		s.tree.failed(failedDuplicateID)
+	}
 	s.sent = devices
 	if err := s.send(devices); err != nil {
 		return err
