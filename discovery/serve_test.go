@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"akri.sh/akri/discovery"
@@ -33,8 +35,11 @@ type testAgent struct {
 }
 
 func (a *testAgent) RegisterDiscoveryHandler(
-	_ context.Context, request *protocol.RegisterDiscoveryHandlerRequest,
+	ctx context.Context, request *protocol.RegisterDiscoveryHandlerRequest,
 ) (*protocol.Empty, error) {
+	if all, _ := metadata.FromIncomingContext(ctx); !slices.Equal(all.Get(":authority"), []string{"localhost"}) {
+		return nil, status.Error(codes.Internal, "servers in other languages refuse a path as authority")
+	}
 	a.registered <- request
 	return &protocol.Empty{}, nil
 }

@@ -2,6 +2,7 @@ package udev
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,6 +11,7 @@ import (
 type databaseRecord struct {
 	properties  map[string]string
 	links       []string
+	priority    int // with which the device claims the links
 	tags        []string
 	currentTags []string
 	initialized string // microseconds since boot
@@ -33,6 +35,8 @@ func parseRecord(text string) databaseRecord {
 			if isBelow(value) && utf8.ValidString(value) {
 				r.links = append(r.links, "/dev/"+value)
 			}
+		case "L":
+			r.priority, _ = strconv.Atoi(value) // as in udev, 0 if it is not a number
 		case "G":
 			r.tags = append(r.tags, value)
 		case "Q":

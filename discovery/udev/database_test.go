@@ -27,7 +27,8 @@ no colon
 E:LAST=1`)
 	want := databaseRecord{
 		properties: map[string]string{"ID_MODEL": "C920", "EMPTY": "", "WITH": "a=b:c", "LAST": "1"},
-		links:      []string{"/dev/serial/by-id/a", "/dev/serial/by-path/b"}, tags: []string{"systemd", "seat"}, currentTags: []string{"seat"},
+		links:      []string{"/dev/serial/by-id/a", "/dev/serial/by-path/b"}, priority: 10,
+		tags: []string{"systemd", "seat"}, currentTags: []string{"seat"},
 		initialized: "1234567",
 	}
 	if got, want := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); got != want {

@@ -36,9 +36,12 @@ type match struct {
 	// device is the path of the device itself or, if it has no device file, of its
 	// nearest ancestor with one.
 	device string
-	// node is the device file, and links are udev's links to it.
+	// node is the device file, and links are udev's links that it claims.
 	node  string
 	links []string
+	// priority is that of the claims, and written is when udevd made them.
+	priority int
+	written  time.Time
 	// properties are the values of Details.Properties, without missing ones.
 	properties map[string]string
 	// id is the value of Details.ID; empty if one of its parts is missing.
@@ -61,6 +64,10 @@ type finder struct {
 	// undecided is since when devices could not be judged, because something could not
 	// be read or udevd had not finished. Those that were known are still in matches.
 	undecided map[string]time.Time
+	// duplicates is how many devices have an id that is not theirs alone.
+	duplicates int
+	// claims are the highest priorities of all devices that claim the links of the matches.
+	claims map[string]int
 	// usesDatabase is whether udevd's database was looked at.
 	usesDatabase bool
 	// maxMatches is the constant, except in tests.
@@ -104,6 +111,7 @@ func (f *finder) look(ctx context.Context, now time.Time, changed []string) erro
 		f.matches = p.before
 		return ctx.Err()
 	}
+	p.note(p.findClaims())
 	maps.DeleteFunc(f.undecided, func(devPath string, _ time.Time) bool { return !f.tree.exists(devPath) })
 	return p.incomplete
 }
@@ -219,7 +227,8 @@ func (p *pass) describe(device *sysDevice) *match {
 	publishedAs := device.withNode()
 	m := &match{path: device.path, device: publishedAs.path, node: publishedAs.node(), properties: map[string]string{}}
 	if p.details.Symlinks && m.node != "" {
-		m.links = publishedAs.data().links
+		data := publishedAs.data()
+		m.links, m.priority, m.written = data.links, data.priority, p.tree.writtenTime(publishedAs.recordName())
 	}
 	left := maxMatchBytes
 	value := func(r details.Reference) (string, bool) {

@@ -199,6 +199,22 @@ func TestPassThrough(t *testing.T) {
 	}
 }
 
+// TestPassThroughOfAGroup has a hub with two devices. KubeVirt looks for one variable.
+func TestPassThroughOfAGroup(t *testing.T) {
+	m := newMachine(t)
+	for i, port := range []string{"2-3", "2-3/2-3.1", "2-3/2-3.2"} {
+		m.plug(fmt.Sprintf("/devices/pci0000:00/usb2/%s\n  subsystem bus/usb\n  MAJOR=189\n  MINOR=%d\n  DEVNAME=bus/usb/002/00%d\n", port, i, i))
+	}
+	f := newFinder(m.tree(), parse(t, rules(`SUBSYSTEM=="usb", KERNEL=="2-3.*"`, `KERNEL=="2-3"`)+"groupRecursive: true"))
+	m.must(f.scan(t.Context(), time.Now()))
+	f.resource = "akri.sh/desk"
+	const want = "2-3 DEVNODE_0=/dev/bus/usb/002/000 DEVNODE_1=/dev/bus/usb/002/001 DEVNODE_2=/dev/bus/usb/002/002 " +
+		"USB_RESOURCE_AKRI_SH_DESK=2:0,2:1,2:2\n"
+	if got := describe(f.devices()); got != want {
+		t.Errorf("got %swant %s", got, want)
+	}
+}
+
 // TestHostileNames has texts that devices and their drivers choose.
 func TestHostileNames(t *testing.T) {
 	m := newMachine(t)

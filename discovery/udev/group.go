@@ -20,18 +20,10 @@ const (
 type unit struct {
 	// path is the topmost device.
 	path string
+	// id is the first one of a member; empty if none has one.
+	id string
 	// members are sorted: the topmost first.
 	members []*match
-}
-
-// id returns the first id of a member; empty if there is none.
-func (u *unit) id() string {
-	for _, m := range u.members {
-		if m.id != "" {
-			return m.id
-		}
-	}
-	return ""
 }
 
 // devices returns the devices, sorted by id. If several want the same id, or the path of
@@ -41,15 +33,16 @@ func (f *finder) devices() []discovery.Device {
 	units, count := f.units(), map[string]int{}
 	for _, u := range units {
 		count[u.path]++
-		if u.id() != u.path {
-			count[u.id()]++
+		if u.id != u.path {
+			count[u.id]++
 		}
 	}
 	devices := make([]discovery.Device, 0, len(units))
+	f.duplicates = 0
 	for _, u := range units {
-		id := u.id()
+		id := u.id
 		if id != "" && count[id] > 1 {
-			f.tree.failed(failedDuplicateID)
+			f.duplicates++
 			id = ""
 		}
 		devices = append(devices, f.device(u, cmp.Or(id, u.path)))
@@ -72,22 +65,18 @@ func (f *finder) units() (units []*unit) {
 			i = len(units)
 			units = append(units, &unit{path: m.device})
 		}
-		units[i].members = append(units[i].members, m)
+		units[i].id, units[i].members = cmp.Or(units[i].id, m.id), append(units[i].members, m)
 	}
 	return units
 }
 
 func (f *finder) device(u *unit, id string) discovery.Device {
 	device := discovery.Device{ID: id, Properties: map[string]string{}}
-	for _, m := range u.members {
-		for name, value := range m.properties {
-			if _, known := device.Properties[name]; !known {
-				device.Properties[name] = value
-			}
-		}
+	for _, m := range slices.Backward(u.members) { // the topmost last: its values count
+		maps.Copy(device.Properties, m.properties)
 	}
 	device.Properties[DevPathProperty] = u.path
-	seen := map[string]bool{}
+	seen, links := map[string]bool{}, f.links(u)
 	for _, m := range u.members {
 		if m.node == "" || seen[m.node] {
 			continue
@@ -99,11 +88,13 @@ func (f *finder) device(u *unit, id string) discovery.Device {
 		seen[m.node] = true
 		device.Properties[DevNodeProperty+suffix] = m.node
 		if address, ok := usbAddress(m.node); ok && f.resource != "" {
-			device.Properties["USB_RESOURCE_"+resourceSuffix(f.resource)+suffix] = address
+			name := "USB_RESOURCE_" + resourceSuffix(f.resource) // KubeVirt splits its value, and knows no other name
+			device.Properties[name] = strings.TrimPrefix(device.Properties[name]+","+address, ",")
 		}
-		for _, file := range append([]string{m.node}, m.links...) {
-			// Links have the device file itself behind them, so that they work even if
-			// udevd moves them to another device.
+		// Links have the device file itself behind them, so that they work even if udevd moves
+		// them to another device.
+		own := slices.DeleteFunc(slices.Clone(m.links), func(link string) bool { return links[link] != m })
+		for _, file := range append([]string{m.node}, own...) {
 			device.DeviceSpecs = append(device.DeviceSpecs, discovery.DeviceSpec{
 				ContainerPath: file, HostPath: m.node, Permissions: f.details.Permissions,
 			})

@@ -41,7 +41,7 @@ const (
 	// firstListTimeout is how long the first list waits for devices that cannot be
 	// evaluated yet: without them, they would seem to be gone after a restart. It is sent
 	// when they are evaluated for the first time after that.
-	firstListTimeout = 5 * time.Second
+	firstListTimeout = time.Minute
 )
 
 // The reasons of akri_handler_failures_total.
@@ -173,7 +173,7 @@ func (s *search) next(ctx context.Context, tick <-chan time.Time) (changed []str
 // hasNewEntries reports whether udev's database has changed since the last call. If it
 // has changed just now, another change may not be seen, so the next call reports it again.
 func (s *search) hasNewEntries(now time.Time) bool {
-	stored := s.tree.databaseTime()
+	stored := s.tree.writtenTime("")
 	if stored.Equal(s.stored) {
 		return false
 	}
@@ -209,12 +209,18 @@ func (s *search) look(ctx context.Context, changed []string) error {
 
 // report sends the list if it differs from the last one. Then it pauses.
 func (s *search) report(ctx context.Context) error {
-	if s.sent == nil && len(s.finder.undecided) > 0 && time.Since(s.began) < s.firstListTimeout {
-		return nil
+	if open := len(s.finder.undecided); s.sent == nil && open > 0 {
+		if time.Since(s.began) < s.firstListTimeout {
+			return nil
+		}
+		slog.Warn("The first list lacks devices that the kernel does not let the handler read", "devices", open)
 	}
 	devices := s.finder.devices()
 	if s.sent != nil && reflect.DeepEqual(devices, s.sent) {
 		return nil
+	}
+	for range s.finder.duplicates { // once for each list
+		s.tree.failed(failedDuplicateID)
 	}
 	s.sent = devices
 	if err := s.send(devices); err != nil {

@@ -258,3 +258,21 @@ func TestChangesOfTheDatabaseInOneTick(t *testing.T) {
 	want("the clock was set back", now, true)
 	want("nothing has changed since", now, false)
 }
+
+// TestDuplicatesAreCountedOnce has two devices with one id. They work, so they are not counted
+// whenever something else happens.
+func TestDuplicatesAreCountedOnce(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	h, _, failures := m.faultyHandler()
+	l := discover(t, h, rules(`SUBSYSTEM=="tty", DRIVERS=="ftdi_sio"`, `KERNEL=="ttyUSB7"`)+"id: ENV{ID_SERIAL}")
+	l.want("ttyUSB1 DEVNODE=/dev/ttyUSB1\nttyUSB2 DEVNODE=/dev/ttyUSB2\n")
+	h.hub.publish("/devices/pnp0/00:01/tty/ttyS0")
+	h.hub.publish() // scans
+	eventually(t, "the loss of events is counted", func() bool { return failures.of(failedEventsLost) == 1 })
+	m.plug(stickTTY + "/tty/ttyUSB7\n  subsystem class/tty\n  MAJOR=188\n  MINOR=7\n  DEVNAME=ttyUSB7\n")
+	h.hub.publish(stickTTY + "/tty/ttyUSB7")
+	l.want("ttyUSB7 DEVNODE=/dev/ttyUSB7\nttyUSB1 DEVNODE=/dev/ttyUSB1\nttyUSB2 DEVNODE=/dev/ttyUSB2\n")
+	if got := failures.of(failedDuplicateID); got != 4 {
+		t.Errorf("%d failures for two lists with two devices each", got)
+	}
+}

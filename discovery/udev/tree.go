@@ -46,10 +46,11 @@ func newTree(sys, run string, failed func(reason string)) *tree {
 // udevd reports whether udevd runs.
 func (t *tree) udevd() bool { return t.has(filepath.Join(t.run, "control")) }
 
-// databaseTime returns when udev's database was changed the last time, or zero if there is
-// none. udevd replaces entries, which changes their directory.
-func (t *tree) databaseTime() time.Time {
-	info, err := t.files.lstat(filepath.Join(t.run, "data"))
+// writtenTime returns when udevd wrote an entry of its database, or zero if there is none. As
+// udevd replaces entries, the time of their directory, whose name is empty, is that of the last
+// change.
+func (t *tree) writtenTime(name string) time.Time {
+	info, err := t.files.lstat(filepath.Join(t.run, "data", name))
 	if err != nil {
 		return time.Time{}
 	}
