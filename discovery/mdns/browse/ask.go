@@ -77,7 +77,11 @@ func (l *link) asked(now time.Time, e *entry) {
 		e.due = now.Add(interval)
 	}
 	for _, r := range e.records {
+		before := r.doubtful()
 		r.asked(now)
+		if r.doubtful() != before {
+			l.machine.changed = true
+		}
 	}
 }
 

@@ -45,6 +45,9 @@ const (
 	// repeatInterval is the time between those questions, and the minimum between any two
 	// equal questions (RFC 6762, 5.2).
 	repeatInterval = time.Second
+	// maxUnanswered is how many of those questions remain unanswered before other records of
+	// the same name and type count rather than this one.
+	maxUnanswered = 3
 	// lookahead is how much earlier than planned a question about an expiring record is
 	// asked, to send it together with others.
 	lookahead = 500 * time.Millisecond

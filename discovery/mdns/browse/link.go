@@ -35,8 +35,8 @@ func (l *link) receive(now time.Time, records []wire.Record) {
 		}
 	}
 	for _, data := range records {
-		if data.Flush && data.TTL > 0 {
-			l.flush(now, data)
+		if data.TTL > 0 {
+			l.replace(now, data)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (l *link) store(now time.Time, data wire.Record) {
 		l.count++
 		l.machine.changed = true
 	}
-	if r.final {
+	if r.doubtful() {
 		l.machine.changed = true
 	}
 	r.renew(now, data)
@@ -91,17 +91,22 @@ func acceptable(e *entry, data wire.Record) bool {
 	}
 }
 
-// flush ends the records that a record with the cache-flush bit replaces. Those of the last
-// second may be in an earlier packet of the same answer.
-func (l *link) flush(now time.Time, data wire.Record) {
+// replace ends the records that a record with the cache-flush bit replaces. Those of the last
+// second may be in an earlier packet of the same answer. Without the bit, the others are
+// verified: some devices never set it, also when they get another address.
+func (l *link) replace(now time.Time, data wire.Record) {
 	e := l.entries[setKey{data.Name.Key(), data.Type}]
 	if e == nil || e.kind == wire.PTR { // PTR records of types are shared by all devices
 		return
 	}
 	for _, r := range e.records {
-		if now.Sub(r.received) > goodbyeDelay && !r.final {
+		switch {
+		case now.Sub(r.received) <= goodbyeDelay || r.final:
+		case data.Flush:
 			r.end(now)
 			l.machine.changed = true
+		default:
+			r.verify(now)
 		}
 	}
 }
@@ -213,6 +218,7 @@ func (l *link) restart(now time.Time) {
 			e.asked, e.due = 0, now.Add(l.firstDelay())
 		}
 		for _, r := range e.records {
+			r.attempts = 0
 			r.verify(now)
 		}
 	}

@@ -193,34 +193,30 @@ func (m *machine) browsed(l *link) []wire.Name {
 // several interfaces, that of the first interface by name counts, with the addresses of
 // the others if they agree on host and port.
 func (m *machine) services(s *subscription) []Service {
-	found := map[string]*Service{}
+	found, addresses := map[string]*Service{}, map[string]map[netip.Addr]bool{}
 	for _, name := range slices.Sorted(maps.Keys(m.links)) {
 		l := m.links[name]
 		if !s.query.uses(l.inter) {
 			continue
 		}
 		for _, instance := range l.instances(s.names) {
-			service, ok := l.resolve(instance)
-			if !ok {
-				continue
-			}
-			former := found[instance.Key()]
-			if former == nil {
-				found[instance.Key()] = &service
-			} else if former.Host == service.Host && former.Port == service.Port {
-				former.Addresses = mergeAddresses(former.Addresses, service.Addresses)
+			service, own := l.resolve(instance)
+			key := instance.Key()
+			switch former := found[key]; {
+			case len(own) == 0:
+			case former == nil:
+				found[key], addresses[key] = &service, own
+			case former.Host == service.Host && former.Port == service.Port:
+				maps.Copy(addresses[key], own)
 			}
 		}
 	}
 	services := make([]Service, 0, len(found))
 	for _, key := range slices.Sorted(maps.Keys(found)) {
+		found[key].order(addresses[key])
 		services = append(services, *found[key])
 	}
 	return services
-}
-
-func mergeAddresses(a, b []netip.Addr) []netip.Addr {
-	return slices.Compact(slices.SortedFunc(slices.Values(append(slices.Clone(a), b...)), compareAddresses))
 }
 
 // instances returns the names of the services that were announced for these names.
@@ -247,36 +243,28 @@ func (l *link) instances(browsed []wire.Name) []wire.Name {
 	return slices.Sorted(maps.Values(instances))
 }
 
-// resolve returns the service of a name. It is not ok until its host, port and address
-// are known, and its TXT record, or that it has none.
-func (l *link) resolve(instance wire.Name) (service Service, ok bool) {
+// resolve returns the service of a name with its addresses. There are none until its host,
+// port and address are known, and its TXT record, or that it has none.
+func (l *link) resolve(instance wire.Name) (Service, map[netip.Addr]bool) {
 	srv := l.entries[setKey{instance.Key(), wire.SRV}].best()
 	text := l.entries[setKey{instance.Key(), wire.TXT}]
-	if srv == nil || text == nil || len(text.records) == 0 && !text.late {
-		return Service{}, false
-	}
-	addresses := l.addresses(srv.data.Target)
-	if len(addresses) == 0 {
-		return Service{}, false
-	}
 	labels := instance.Labels()
-	if len(labels) < 4 {
-		return Service{}, false
+	if srv == nil || text == nil || len(text.records) == 0 && !text.late || len(labels) < 4 {
+		return Service{}, nil
 	}
-	service = Service{
-		Instance: labels[0], Type: labels[1] + "." + labels[2], Host: string(srv.data.Target), Port: srv.data.Port,
-		Addresses: addresses, name: instance,
+	service := Service{
+		Instance: labels[0], Type: labels[1] + "." + labels[2], Host: string(srv.data.Target), Port: srv.data.Port, name: instance,
 	}
 	if best := text.best(); best != nil {
 		service.TXT = wire.ParseText(best.data.Text)
 	}
-	return service, true
+	return service, l.addresses(srv.data.Target)
 }
 
-// addresses returns the addresses of a host. Those that have been replaced count only if
-// there is no other.
-func (l *link) addresses(host wire.Name) []netip.Addr {
-	var current, replaced []netip.Addr
+// addresses returns the addresses of a host, and whether each is in a network of the
+// interface. Those that are out of date count only if there is no other.
+func (l *link) addresses(host wire.Name) map[netip.Addr]bool {
+	current, former := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, kind := range []wire.Type{wire.A, wire.AAAA} {
 		e := l.entries[setKey{host.Key(), kind}]
 		if e == nil {
@@ -285,17 +273,17 @@ func (l *link) addresses(host wire.Name) []netip.Addr {
 		for _, r := range e.records {
 			address := r.data.Address
 			if address.Is6() && address.IsLinkLocalUnicast() {
-				address = address.WithZone(l.inter.Name)
+				address = address.WithZone(l.inter.Name) // no network contains it
 			}
-			if r.final {
-				replaced = append(replaced, address)
+			if r.doubtful() {
+				former[address] = l.inter.contains(address)
 			} else {
-				current = append(current, address)
+				current[address] = l.inter.contains(address)
 			}
 		}
 	}
 	if len(current) == 0 {
-		current = replaced
+		return former
 	}
-	return mergeAddresses(current, nil)
+	return current
 }

@@ -54,13 +54,17 @@ func (r *cachedRecord) end(now time.Time) {
 	}
 }
 
-// verify begins to ask for a record that may be out of date.
+// verify begins to ask for a record that may be out of date, unless that is done.
 func (r *cachedRecord) verify(now time.Time) {
-	if !r.final {
+	if !r.final && r.attempts < len(points) {
 		r.expires, r.attempts = now, len(points)
 		r.plan(now)
 	}
 }
+
+// doubtful reports whether another record of the same name and type counts rather than this
+// one: it has been replaced, or some questions to verify it have remained unanswered.
+func (r *cachedRecord) doubtful() bool { return r.final || r.attempts >= len(points)+maxUnanswered }
 
 // removal is when the record is removed, unless it is received before that.
 func (r *cachedRecord) removal() time.Time {
@@ -105,8 +109,8 @@ func (r *cachedRecord) known(now time.Time) bool {
 // supersedes reports whether the record counts rather than another one of its name and
 // type. The order is total, so that it does not depend on the order of a map.
 func (r *cachedRecord) supersedes(other *cachedRecord) bool {
-	if r.final != other.final {
-		return other.final
+	if r.doubtful() != other.doubtful() {
+		return other.doubtful()
 	}
 	return cmp.Or(
 		r.created.Compare(other.created),
