@@ -76,10 +76,15 @@ func (l *link) asked(now time.Time, e *entry) {
 		}
 		e.due = now.Add(interval)
 	}
+	var latest time.Time
 	for _, r := range e.records {
-		before := r.doubtful()
 		r.asked(now)
-		if r.doubtful() != before {
+		latest = deadline.Latest(latest, r.received)
+	}
+	for _, r := range e.records {
+		answered := e.kind != wire.PTR && latest.Sub(r.received) > goodbyeDelay // but not with this record
+		if answered && !r.final && r.attempts >= len(points)+maxUnanswered {
+			r.end(now)
 			l.machine.changed = true
 		}
 	}

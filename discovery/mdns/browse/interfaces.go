@@ -37,7 +37,9 @@ func listInterfaces() (map[int]Interface, error) {
 				i.Networks = append(i.Networks, network)
 			}
 		}
-		found[i.Index] = i
+		if i.speaks(false) || i.speaks(true) {
+			found[i.Index] = i
+		}
 	}
 	return found, nil
 }

@@ -59,7 +59,7 @@ func (l *link) store(now time.Time, data wire.Record) {
 	}
 	if r == nil {
 		if len(e.records) >= e.capacity() || len(data.Text) > maxTextBytes || !l.machine.room(l) {
-			l.machine.failed(FailedFull)
+			l.machine.failed(FailedFull, e.name.Key(), "there are too many records, or its TXT record is too long")
 			return
 		}
 		r = &cachedRecord{data: data, created: now, jitter: .02 * l.machine.random.Float64()}
@@ -67,7 +67,7 @@ func (l *link) store(now time.Time, data wire.Record) {
 		l.count++
 		l.machine.changed = true
 	}
-	if r.doubtful() {
+	if r.final {
 		l.machine.changed = true
 	}
 	r.renew(now, data)
@@ -215,7 +215,7 @@ func (l *link) doubt(now time.Time, lost *entry) {
 func (l *link) restart(now time.Time) {
 	for _, e := range l.entries {
 		if e.kind == wire.PTR {
-			e.asked, e.due = 0, now.Add(l.firstDelay())
+			e.asked, e.since, e.due = 0, now, now.Add(l.firstDelay())
 		}
 		for _, r := range e.records {
 			r.attempts = 0

@@ -17,7 +17,7 @@ import (
 // use.
 type machine struct {
 	random        *rand.Rand
-	failed        func(reason string)
+	failed        func(reason, of, cause string)
 	links         map[string]*link // by name of the interface
 	subscriptions map[*subscription]bool
 	// changed means that records, links or subscriptions have changed since the last sweep.
@@ -28,8 +28,8 @@ type machine struct {
 type subscription struct {
 	query Query
 	names []wire.Name
-	// ready is when the first list is complete.
-	ready time.Time
+	// deadline is when the first list is published even if it is not complete.
+	deadline time.Time
 	// last is the latest list; nil before the first one.
 	last []Service
 	// updates has the newest list that the caller has not seen.
@@ -44,21 +44,13 @@ func newSubscription(query Query) (*subscription, error) {
 	return &subscription{query: query, names: names, updates: make(chan []Service, 1)}, nil
 }
 
-func newMachine(random *rand.Rand, failed func(string)) *machine {
+func newMachine(random *rand.Rand, failed func(reason, of, cause string)) *machine {
 	return &machine{random: random, failed: failed, links: map[string]*link{}, subscriptions: map[*subscription]bool{}}
 }
 
 // subscribe adds a subscription.
 func (m *machine) subscribe(now time.Time, s *subscription) {
-	s.ready = now
-	if len(m.links) == 0 {
-		s.ready = now.Add(settleTime)
-	}
-	for _, l := range m.links {
-		if s.query.uses(l.inter) && !l.settled(now, s.names) {
-			s.ready = now.Add(settleTime)
-		}
-	}
+	s.deadline = now.Add(firstListTime)
 	m.subscriptions[s], m.changed = true, true
 }
 
@@ -78,12 +70,30 @@ func (m *machine) uses(i Interface) bool {
 	return false
 }
 
-// settled reports whether names have been browsed for long enough to know the services.
-func (l *link) settled(now time.Time, names []wire.Name) bool {
-	return !slices.ContainsFunc(names, func(name wire.Name) bool {
-		e := l.entries[setKey{name.Key(), wire.PTR}]
-		return e == nil || now.Sub(e.since) < settleTime
-	})
+// complete reports whether a first list would have what the network has. As agents delete the
+// devices that are missing in it, a network that is late or slow gets time.
+func (m *machine) complete(now time.Time, s *subscription) bool {
+	used := false
+	for _, l := range m.links {
+		if s.query.uses(l.inter) && !l.absent {
+			if used = true; !l.settled(now) {
+				return false
+			}
+		}
+	}
+	return used
+}
+
+// settled reports whether the questions for services, and for what these lack, were asked for
+// long enough. Few hosts have IPv6 addresses.
+func (l *link) settled(now time.Time) bool {
+	for _, e := range l.entries {
+		open := e.kind == wire.PTR || e.kind != wire.AAAA && len(e.records) == 0
+		if open && now.Sub(e.since) < settleTime {
+			return false
+		}
+	}
+	return true
 }
 
 // setInterfaces sets which interfaces are used. The services of one that is gone are those
@@ -155,8 +165,8 @@ func (m *machine) advance(now time.Time) (packets []outgoing, next time.Time) {
 	}
 	for s := range m.subscriptions {
 		switch {
-		case s.last == nil && now.Before(s.ready):
-			next = deadline.Earliest(next, s.ready)
+		case s.last == nil && now.Before(s.deadline) && !m.complete(now, s):
+			next = deadline.Earliest(next, now.Add(settleTime/20))
 		case s.last == nil || changed:
 			m.publish(s)
 		}
@@ -262,7 +272,7 @@ func (l *link) resolve(instance wire.Name) (Service, map[netip.Addr]bool) {
 }
 
 // addresses returns the addresses of a host, and whether each is in a network of the
-// interface. Those that are out of date count only if there is no other.
+// interface. Those that have been replaced count only if there is no other.
 func (l *link) addresses(host wire.Name) map[netip.Addr]bool {
 	current, former := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, kind := range []wire.Type{wire.A, wire.AAAA} {
@@ -275,7 +285,7 @@ func (l *link) addresses(host wire.Name) map[netip.Addr]bool {
 			if address.Is6() && address.IsLinkLocalUnicast() {
 				address = address.WithZone(l.inter.Name) // no network contains it
 			}
-			if r.doubtful() {
+			if r.final {
 				former[address] = l.inter.contains(address)
 			} else {
 				current[address] = l.inter.contains(address)

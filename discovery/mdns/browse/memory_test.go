@@ -42,7 +42,7 @@ func TestCacheOfManyInterfaces(t *testing.T) {
 	const interfaces = 32
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	before := heap()
-	m := newMachine(rand.New(rand.NewPCG(1, 2)), func(string) {})
+	m := newMachine(rand.New(rand.NewPCG(1, 2)), func(string, string, string) {})
 	var list []Interface
 	for index := 1; index <= interfaces; index++ {
 		list = append(list, inNetwork(index, fmt.Sprint("eth", index)))

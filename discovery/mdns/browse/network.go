@@ -6,6 +6,7 @@ import (
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
 	"akri.sh/akri/internal/deadline"
+	"akri.sh/akri/internal/text"
 )
 
 // advance sends what the machine asks, and sets the timer. All methods in this file need the
@@ -34,15 +35,20 @@ func (b *Browser) sleep(now, until time.Time) {
 }
 
 // receive passes a response on. The changes of the next ones are handled together with it.
-func (b *Browser) receive(index int, from netip.Addr, records []wire.Record) {
+func (b *Browser) receive(index int, from netip.AddrPort, records []wire.Record, unread error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i, used := b.interfaces[index]
 	switch now := time.Now(); {
 	case !used: // it has just disappeared
-	case !i.onLink(from):
-		b.options.Failed(FailedForeign)
+	case from.Port() != port:
+		b.complain(FailedForeign, from.Addr().String(), "a response has another source port than 5353")
+	case !i.onLink(from.Addr()):
+		b.complain(FailedForeign, from.Addr().String(), "a response comes from outside the networks of "+i.Name)
 	default:
+		if unread != nil {
+			b.complain(FailedMalformed, from.Addr().String(), unread.Error())
+		}
 		b.machine.receive(now, i.Name, records)
 		if soon := now.Add(batchTime); soon.Before(b.wake) {
 			b.sleep(now, soon)
@@ -50,9 +56,28 @@ func (b *Browser) receive(index int, from netip.Addr, records []wire.Record) {
 	}
 }
 
+// complain counts a failure of a device or of a name, and logs it, but not again for each of its
+// packets. The network may not fill the memory or the log with names that it makes up.
+func (b *Browser) complain(reason, of, cause string) {
+	key := reason + " " + of
+	if b.told[key] {
+		return
+	}
+	b.options.Failed(reason)
+	if len(b.told) < maxTold {
+		b.told[key] = true
+		b.options.Logger.Warn("Left out a part of what mDNS announces", "reason", reason, "of", of, "cause", text.OneLine(cause))
+	}
+}
+
 // scan lists the interfaces.
 func (b *Browser) scan(now time.Time) {
 	b.rescan = now.Add(b.rescanInterval)
+	for s := range b.machine.subscriptions {
+		if s.last == nil {
+			b.rescan = now.Add(rescanSoon)
+		}
+	}
 	interfaces, err := listInterfaces()
 	if err != nil { // they remain as they were
 		b.options.Failed(FailedInterface)
@@ -107,5 +132,7 @@ func (b *Browser) join(id socketID, name string) {
 		}
 		return
 	}
-	go s.read(b.options.Failed, func(from netip.Addr, records []wire.Record) { b.receive(id.index, from, records) })
+	go s.read(b.options.Failed, func(from netip.AddrPort, records []wire.Record, unread error) {
+		b.receive(id.index, from, records, unread)
+	})
 }

@@ -62,10 +62,6 @@ func (r *cachedRecord) verify(now time.Time) {
 	}
 }
 
-// doubtful reports whether another record of the same name and type counts rather than this
-// one: it has been replaced, or some questions to verify it have remained unanswered.
-func (r *cachedRecord) doubtful() bool { return r.final || r.attempts >= len(points)+maxUnanswered }
-
 // removal is when the record is removed, unless it is received before that.
 func (r *cachedRecord) removal() time.Time {
 	if r.final {
@@ -109,8 +105,8 @@ func (r *cachedRecord) known(now time.Time) bool {
 // supersedes reports whether the record counts rather than another one of its name and
 // type. The order is total, so that it does not depend on the order of a map.
 func (r *cachedRecord) supersedes(other *cachedRecord) bool {
-	if r.doubtful() != other.doubtful() {
-		return other.doubtful()
+	if r.final != other.final {
+		return other.final
 	}
 	return cmp.Or(
 		r.created.Compare(other.created),

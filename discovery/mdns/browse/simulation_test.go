@@ -46,6 +46,8 @@ type simulatedDevice struct {
 	index   int
 	records []wire.Record
 	off     bool
+	delay   time.Duration
+	only    bool              // it answers with what is asked for and nothing else, so that each step takes a question
 	sent    map[int]time.Time // by index in records
 }
 
@@ -59,7 +61,7 @@ func newSimulation(t testing.TB, indexes ...int) *simulation {
 		t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), random: random, lost: func() bool { return false },
 		failures: map[string]int{}, lists: map[*subscription][]string{},
 	}
-	s.machine = newMachine(random, func(reason string) { s.failures[reason]++ })
+	s.machine = newMachine(random, func(reason, _, _ string) { s.failures[reason]++ })
 	s.interfaces(indexes...)
 	return s
 }
@@ -214,7 +216,7 @@ func (s *simulation) answer(index int, asked query) {
 				answers = append(answers, record)
 			}
 		}
-		s.deliver(index, answers, 20*time.Millisecond+time.Duration(s.random.Int64N(int64(100*time.Millisecond))))
+		s.deliver(index, answers, d.delay+20*time.Millisecond+time.Duration(s.random.Int64N(int64(100*time.Millisecond))))
 	}
 }
 

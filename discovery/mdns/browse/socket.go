@@ -38,8 +38,9 @@ func (s *socket) send(packet []byte) error {
 	return err
 }
 
-// read passes on the responses, until the socket is closed.
-func (s *socket) read(failed func(string), receive func(from netip.Addr, records []wire.Record)) {
+// read calls receive with the sender, the records and the error of each response, until the
+// socket is closed.
+func (s *socket) read(failed func(string), receive func(netip.AddrPort, []wire.Record, error)) {
 	limiter := rate.NewLimiter(maxPacketsPerSecond, maxPacketBurst)
 	buffer := make([]byte, wire.MaxPacketBytes)
 	for {
@@ -49,18 +50,12 @@ func (s *socket) read(failed func(string), receive func(from netip.Addr, records
 			return
 		case err != nil || !wire.IsResponse(buffer[:count]):
 			continue // such as ENETDOWN, which a socket reports once
-		case from.Port() != port:
-			failed(FailedForeign)
-			continue
 		case !limiter.Allow():
 			failed(FailedRate)
 			continue
 		}
 		records, err := wire.ParseResponse(buffer[:count])
-		if err != nil {
-			failed(FailedMalformed)
-		}
-		receive(from.Addr().Unmap().WithZone(""), records)
+		receive(netip.AddrPortFrom(from.Addr().Unmap().WithZone(""), from.Port()), records, err)
 	}
 }
 
