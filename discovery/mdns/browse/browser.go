@@ -106,9 +106,8 @@ func (b *Browser) subscribe(s *subscription) error {
 	if len(b.machine.subscriptions) == 0 {
 		b.rescan, b.timer = now.Add(b.rescanInterval), time.AfterFunc(0, b.tick)
 	}
-	b.machine.subscriptions[s] = true // so that its interfaces are used
-	b.useInterfaces(now, interfaces)
 	b.machine.subscribe(now, s)
+	b.useInterfaces(now, interfaces)
 	b.rescan = deadline.Earliest(b.rescan, now.Add(rescanSoon))
 	b.advance(now)
 	return nil

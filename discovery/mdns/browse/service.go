@@ -53,7 +53,6 @@ func (s Service) Text(key string) (value string, found bool) {
 
 // order sorts the addresses. The argument says whether each is in a network of the interface.
 func (s *Service) order(addresses map[netip.Addr]bool) {
-	s.OnLink = 0
 	remoteness := func(address netip.Addr) int {
 		switch {
 		case addresses[address]:
@@ -66,10 +65,8 @@ func (s *Service) order(addresses map[netip.Addr]bool) {
 	s.Addresses = slices.SortedFunc(maps.Keys(addresses), func(a, b netip.Addr) int {
 		return cmp.Or(cmp.Compare(remoteness(a), remoteness(b)), a.Compare(b)) // IPv4 is less than IPv6
 	})
-	for _, address := range s.Addresses {
-		if addresses[address] {
-			s.OnLink++
-		}
+	for s.OnLink = 0; s.OnLink < len(s.Addresses) && addresses[s.Addresses[s.OnLink]]; {
+		s.OnLink++
 	}
 }
 

@@ -132,19 +132,16 @@ func unpackName(packet []byte, at int) (name string, next int, err error) {
 	if name, next, err = dns.UnpackDomainName(packet, at); err == nil {
 		return name, next, nil
 	}
-	for at < len(packet) {
-		switch length := int(packet[at]); {
-		case length == 0:
-			return "", at + 1, err
-		case length >= 0xc0: // a pointer is the end of a name
-			return "", at + 2, err
-		case length < 0x40:
-			at += 1 + length
-		default:
-			return "", 0, err
-		}
+	for at < len(packet) && packet[at] > 0 && packet[at] < 0x40 {
+		at += 1 + int(packet[at])
 	}
-	return "", 0, err
+	switch {
+	case at >= len(packet) || packet[at] > 0 && packet[at] < 0xc0:
+		return "", 0, err
+	case packet[at] > 0: // a pointer ends a name
+		at++
+	}
+	return "", at + 1, err
 }
 
 // parse reads the data of a record, which begin at an offset and end with the packet. Names
