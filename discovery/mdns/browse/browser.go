@@ -68,7 +68,7 @@ func New(options Options) *Browser {
 
 // Browse calls changed with the full list of services, sorted by [Service.Key], until ctx
 // is done or changed returns an error, which Browse returns. The first list comes when the
-// network had time to answer, after about ten seconds or, if another query has the same
+// network had time to answer, after about eight seconds or, if another query has the same
 // types, at once. If lists change faster than changed returns, it misses some, but never
 // the newest. It must not modify them.
 //

@@ -60,7 +60,7 @@ const (
 	textWait = 3 * time.Second
 	// settleTime is how long the answers to a question are collected before a first list is
 	// complete. It includes the questions after 0, 1, 3 and 7 s.
-	settleTime = 10 * time.Second
+	settleTime = 8 * time.Second
 	// firstListTime is how long a first list waits for an interface, or while something new
 	// is announced all the time.
 	firstListTime = time.Minute
