@@ -55,12 +55,6 @@ func (s *scanner) scan(ctx context.Context, first bool) ([]target, error) {
 			}
 		}
 	}
-	for _, t := range targets {
-		if t.err != nil && ctx.Err() == nil {
-			s.metrics.Failed(reasonOf(t.err))
-			s.log.Debug("A device does not respond as expected", "id", t.id, "err", t.err)
-		}
-	}
 	return targets, nil
 }
 
@@ -93,6 +87,10 @@ func (s *scanner) requestAll(ctx context.Context, targets []target) {
 				maps.Copy(t.properties, properties)
 				return err
 			})
+			if t.err != nil && ctx.Err() == nil {
+				s.metrics.Failed(reasonOf(t.err))
+				s.log.Debug("A device does not respond as expected", "id", t.id, "err", t.err)
+			}
 		})
 	}
 	group.Wait()
