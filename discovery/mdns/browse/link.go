@@ -25,17 +25,20 @@ type link struct {
 // passes are the types of records in the order in which they lead to each other.
 var passes = [][2]wire.Type{{wire.PTR, wire.PTR}, {wire.SRV, wire.TXT}, {wire.A, wire.AAAA}}
 
-// receive stores the records of a response that are needed.
-func (l *link) receive(now time.Time, records []wire.Record) {
+// receive stores the records of a response that are needed. Direct answers, which come by
+// unicast, have short times to live and no cache-flush bit: they count only for what does not
+// come in another way.
+func (l *link) receive(now time.Time, records []wire.Record, direct bool) {
 	for _, kinds := range passes {
 		for _, data := range records {
 			if data.Type == kinds[0] || data.Type == kinds[1] {
-				l.store(now, data)
+				l.store(now, data, direct)
 			}
 		}
 	}
 	for _, data := range records {
 		if data.TTL > 0 {
+			data.Flush = data.Flush && !direct
 			l.replace(now, data)
 		}
 	}
@@ -43,13 +46,16 @@ func (l *link) receive(now time.Time, records []wire.Record) {
 
 // store adds, renews or ends a record. It ignores records that nobody needs: without
 // that, the cache could be filled with anything.
-func (l *link) store(now time.Time, data wire.Record) {
+func (l *link) store(now time.Time, data wire.Record, direct bool) {
 	e := l.entries[setKey{data.Name.Key(), data.Type}]
 	if e == nil || !acceptable(e, data) {
 		return
 	}
 	id := identify(data)
 	r := e.records[id]
+	if direct && r != nil && !r.direct {
+		return
+	}
 	if data.TTL == 0 {
 		if r != nil {
 			r.end(now)
@@ -70,6 +76,7 @@ func (l *link) store(now time.Time, data wire.Record) {
 	if r.final {
 		l.machine.changed = true
 	}
+	r.direct, e.direct = direct, direct
 	r.renew(now, data)
 	l.follow(now, e, r)
 }

@@ -22,6 +22,8 @@ type machine struct {
 	subscriptions map[*subscription]bool
 	// changed means that records, links or subscriptions have changed since the last sweep.
 	changed bool
+	// id is in the questions that are answered by unicast, and in these answers.
+	id uint16
 }
 
 // subscription is a [Query] that is being answered.
@@ -45,7 +47,7 @@ func newSubscription(query Query) (*subscription, error) {
 }
 
 func newMachine(random *rand.Rand, failed func(reason, of, cause string)) *machine {
-	return &machine{random: random, failed: failed, links: map[string]*link{}, subscriptions: map[*subscription]bool{}}
+	return &machine{id: uint16(1 + random.IntN(1<<16-1)), random: random, failed: failed, links: map[string]*link{}, subscriptions: map[*subscription]bool{}}
 }
 
 // subscribe adds a subscription.
@@ -129,16 +131,17 @@ func (m *machine) room(l *link) bool {
 }
 
 // receive stores what a response says.
-func (m *machine) receive(now time.Time, inter string, records []wire.Record) {
+func (m *machine) receive(now time.Time, inter string, records []wire.Record, direct bool) {
 	if l := m.links[inter]; l != nil {
-		l.receive(now, records)
+		l.receive(now, records, direct)
 	}
 }
 
-// outgoing is a packet for the group of mDNS on an interface.
+// outgoing is a packet for the group of mDNS on an interface. If direct is set, it asks the same
+// in a way that is answered by unicast.
 type outgoing struct {
-	index  int
-	packet []byte
+	index          int
+	packet, direct []byte
 }
 
 // advance handles all that has happened until now, and publishes the lists that have changed.
@@ -158,9 +161,7 @@ func (m *machine) advance(now time.Time) (packets []outgoing, next time.Time) {
 			continue
 		}
 		asked, at := l.ask(now)
-		for _, packet := range asked {
-			packets = append(packets, outgoing{l.inter.Index, packet})
-		}
+		packets = append(packets, asked...)
 		next = deadline.Earliest(next, at)
 	}
 	for s := range m.subscriptions {

@@ -44,8 +44,7 @@ func TestFirstListOfASlowNetwork(t *testing.T) {
 		"three questions are lost":  func(s *simulation, _ *simulatedDevice) { s.lost = func() bool { return s.questions < 4 } },
 		"answers take five seconds": func(s *simulation, device *simulatedDevice) { device.delay = 5 * time.Second },
 		"the address takes longer": func(s *simulation, device *simulatedDevice) {
-			device.delay = 4 * time.Second
-			device.only = true
+			device.delay = 4 * time.Second // PTR, SRV and A need a question each
 		},
 		"the interface is late": func(s *simulation, _ *simulatedDevice) {
 			s.interfaces()
@@ -245,6 +244,30 @@ func TestNewAddressWithoutFlush(t *testing.T) {
 	s.announce(device, second)
 	s.run(time.Hour)
 	s.expect(sub)
+}
+
+// TestAnswersByUnicast: some devices give no others. They are found, and gone when they are
+// switched off.
+func TestAnswersByUnicast(t *testing.T) {
+	s := newSimulation(t, eth0)
+	device := s.service(eth0, "Printer", "_http._tcp", "192.0.2.1")
+	device.direct = true
+	s.service(eth0, "Camera", "_http._tcp", "192.0.2.2", "model=X2")
+	sub := s.browse("_http._tcp")
+	s.run(time.Hour)
+	s.expect(sub, camera+"\n"+printer)
+	if r := s.machine.links["eth0"].entries[setKey{"camera.local", wire.A}].best(); r.direct || r.data.TTL != 120 {
+		t.Errorf("an answer by unicast counts rather than another: %+v", r)
+	}
+	device.records[4].Address = netip.MustParseAddr("192.0.2.9")
+	s.run(time.Minute)
+	if lists := s.lists[sub]; len(lists) == 0 || !strings.HasSuffix(lists[len(lists)-1], "[192.0.2.9]") {
+		t.Errorf("with another address, the lists are %q", lists)
+	}
+	s.lists[sub] = nil
+	device.off = true
+	s.run(time.Minute)
+	s.expect(sub, camera)
 }
 
 // TestAddressesInTheNetworkComeFirst: hosts also announce those of their VPNs and containers.
