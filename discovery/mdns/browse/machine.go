@@ -47,7 +47,8 @@ func newSubscription(query Query) (*subscription, error) {
 }
 
 func newMachine(random *rand.Rand, failed func(reason, of, cause string)) *machine {
-	return &machine{id: uint16(1 + random.IntN(1<<16-1)), random: random, failed: failed, links: map[string]*link{}, subscriptions: map[*subscription]bool{}}
+	id := uint16(1 + random.IntN(1<<16-1))
+	return &machine{id: id, random: random, failed: failed, links: map[string]*link{}, subscriptions: map[*subscription]bool{}}
 }
 
 // subscribe adds a subscription.

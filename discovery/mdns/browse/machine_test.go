@@ -266,7 +266,7 @@ func TestAnswersByUnicast(t *testing.T) {
 	}
 	s.lists[sub] = nil
 	device.off = true
-	s.run(time.Minute)
+	s.run(3 * time.Minute)
 	s.expect(sub, camera)
 }
 

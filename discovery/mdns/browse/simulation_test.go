@@ -202,8 +202,8 @@ func (s *simulation) advance() {
 	}
 }
 
-// answer lets the devices answer, also by unicast if that is asked for: these answers have short
-// times to live and no cache-flush bit.
+// answer lets the devices answer, also by unicast if that is asked for: these answers have no
+// cache-flush bit, and short times to live unless the device gives no others.
 func (s *simulation) answer(index int, asked query, direct bool) {
 	for _, d := range s.devices {
 		if d.index != index || d.off {
@@ -218,13 +218,15 @@ func (s *simulation) answer(index int, asked query, direct bool) {
 				d.sent[i] = s.now
 				answers = append(answers, record)
 			}
-			record.TTL, record.Flush = min(record.TTL, 10), false
+			if record.Flush = false; !d.direct {
+				record.TTL = min(record.TTL, 10)
+			}
 			short = append(short, record)
 		}
 		delay := d.delay + 20*time.Millisecond + time.Duration(s.random.Int64N(int64(100*time.Millisecond)))
 		s.deliver(index, answers, delay, false)
 		if direct {
-			s.deliver(index, short, delay/2, true)
+			s.deliver(index, short, 2*delay, true)
 		}
 	}
 }
