@@ -3,9 +3,7 @@ package opcua
 import (
 	"context"
 	"math/rand/v2"
-	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +31,7 @@ func (s *search) browse(ctx context.Context, first func()) {
 	for ctx.Err() == nil {
 		query := browse.Query{Types: []string{serviceType}}
 		err := s.handler.options.Browser.Browse(ctx, query, func(services []browse.Service) error {
-			s.announce(ctx, announced(services, s.configured, onLink()))
+			s.announce(ctx, announced(services, s.configured))
 			first()
 			return nil
 		})
@@ -49,16 +47,10 @@ func (s *search) browse(ctx context.Context, first func()) {
 // announced returns the targets of services. Their URLs have an address instead of the
 // name, which Pods cannot look up. Anybody on the network can announce anything, so only
 // addresses of the network itself are used.
-func announced(services []browse.Service, order int, isOnLink func(netip.Addr) bool) []*target {
+func announced(services []browse.Service, order int) []*target {
 	var targets []*target
 	for _, service := range services {
-		addresses := slices.Clone(service.Addresses)
-		for i := range addresses {
-			addresses[i] = addresses[i].Unmap()
-		}
-		addresses = slices.DeleteFunc(addresses, func(addr netip.Addr) bool { return !isOnLink(addr) })
-		slices.SortFunc(addresses, netip.Addr.Compare) // IPv4 first
-		addresses = addresses[:min(len(addresses), maxAddresses)]
+		addresses := service.Addresses[:min(service.OnLink, maxAddresses)]
 		if len(addresses) == 0 || service.Port == 0 {
 			continue
 		}
@@ -74,19 +66,6 @@ func announced(services []browse.Service, order int, isOnLink func(netip.Addr) b
 		})
 	}
 	return targets
-}
-
-// onLink returns a function that reports whether an address belongs to a network of this
-// machine's interfaces.
-func onLink() func(netip.Addr) bool {
-	networks, _ := net.InterfaceAddrs() // without them, no address does
-	return func(addr netip.Addr) bool {
-		// Link-local addresses, which need a zone, are excluded as well.
-		return addr.IsGlobalUnicast() && slices.ContainsFunc(networks, func(each net.Addr) bool {
-			network, ok := each.(*net.IPNet)
-			return ok && network.Contains(addr.AsSlice())
-		})
-	}
 }
 
 // scan adds the servers that scans find, until ctx is done. first is called after the

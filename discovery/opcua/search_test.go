@@ -18,9 +18,9 @@ func announcedAt(network byte, count int) []*target {
 	var services []browse.Service
 	for i := range count {
 		address := netip.AddrFrom4([4]byte{10, network, byte(i >> 8), byte(i)})
-		services = append(services, browse.Service{Port: 4840, Addresses: []netip.Addr{address}})
+		services = append(services, browse.Service{Port: 4840, Addresses: []netip.Addr{address}, OnLink: 1})
 	}
-	return announced(services, 0, func(netip.Addr) bool { return true })
+	return announced(services, 0)
 }
 
 // TestAnnouncedWithoutRoom has servers that announce themselves while others have taken all

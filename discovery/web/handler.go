@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"time"
 
 	"akri.sh/akri/discovery"
@@ -61,17 +62,20 @@ const (
 	// list. Agents delete the devices that a handler has known before its restart, and one
 	// lost response must not do that.
 	maxFirstAttempts = 3
-	// firstRetry is about the pause between those attempts.
+	// firstRetry is about the pause after the first of those attempts.
 	firstRetry = 500 * time.Millisecond
 	// maxFirstList bounds how long the first list is delayed. Agents wait for five minutes.
 	maxFirstList = 4 * time.Minute
 )
 
-// firstScan scans until each device has answered or had its attempts.
-func (s *scanner) firstScan(ctx context.Context) ([]target, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxFirstList)
-	defer cancel()
-	return s.scan(ctx, min(s.wanted.Misses, maxFirstAttempts))
+// maxUnreachable is how long the first list waits for devices that nobody reaches: the network
+// or DNS may be away when the handler starts. Tests shorten it.
+var maxUnreachable = time.Minute
+
+// wantsAgain reports whether a device is requested again for the first list.
+func (s *scanner) wantsAgain(t target, attempts int, began time.Time) bool {
+	unreachable := slices.Contains([]string{reasonConnect, reasonTimeout}, reasonOf(t.err))
+	return t.err != nil && (attempts < min(s.wanted.Misses, maxFirstAttempts) || unreachable && time.Since(began) < maxUnreachable)
 }
 
 // run scans until ctx is done, and sends each list that differs from the one before. If
@@ -79,8 +83,10 @@ func (s *scanner) firstScan(ctx context.Context) ([]target, error) {
 func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) error {
 	seen := newState(s.wanted.Misses)
 	var sent []discovery.Device
-	targets, err := s.firstScan(ctx)
-	for failures := 0; ; targets, err = s.scan(ctx, 1) {
+	first, cancel := context.WithTimeout(ctx, maxFirstList)
+	targets, err := s.scan(first, true)
+	cancel()
+	for failures := 0; ; targets, err = s.scan(ctx, false) {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -19,7 +19,10 @@ import (
 	"akri.sh/akri/discovery"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	maxUnreachable = 3 * time.Second
+	goleak.VerifyTestMain(m)
+}
 
 // discovered runs a handler until the test ends.
 type discovered struct {
@@ -134,26 +137,36 @@ func TestADeviceExistsWhileItResponds(t *testing.T) {
 	}
 }
 
-// TestALostResponseAfterAStart checks that a device that was known before a restart of the
-// handler is not missing because its first response is lost.
-func TestALostResponseAfterAStart(t *testing.T) {
-	for name, tc := range map[string]struct{ misses, lost, want int }{
-		"one is lost":              {3, 1, 1},
-		"all are lost":             {3, maxFirstAttempts, 0},
-		"one is enough":            {1, 1, 0},
-		"as many as are permitted": {2, 2, 0},
+// TestFailuresAfterAStart checks that a device that was known before a restart of the handler is
+// not missing in the first list because a response is lost, or because nobody reaches it yet.
+func TestFailuresAfterAStart(t *testing.T) {
+	lost := func(http.ResponseWriter) { panic(http.ErrAbortHandler) } // closes the connection
+	wrong := func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) }
+	for name, tc := range map[string]struct {
+		fail              func(http.ResponseWriter)
+		misses, failures  int
+		want, maxRequests int
+	}{
+		"one response is lost":          {lost, 3, 1, 1, 2},
+		"some are lost":                 {lost, 1, 3, 1, 4},
+		"all are lost for a long time":  {lost, 3, 100, 0, 10},
+		"one response is wrong":         {wrong, 3, 1, 1, 2},
+		"all are wrong":                 {wrong, 3, 100, 0, maxFirstAttempts},
+		"one is enough":                 {wrong, 1, 1, 0, 1},
+		"as many as may be are wrong":   {wrong, 2, 2, 0, 2},
+		"wrong, but not in all of them": {wrong, 3, 2, 1, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var requests atomic.Int32
 			device := newSite(t, func(w http.ResponseWriter, _ *http.Request) {
-				if int(requests.Add(1)) <= tc.lost {
-					panic(http.ErrAbortHandler) // closes the connection
+				if int(requests.Add(1)) <= tc.failures {
+					tc.fail(w)
 				}
 			})
 			d := discover(t, fmt.Sprintf("{urls: [%s], misses: %d, intervalSeconds: 3600}", device.URL, tc.misses), nil)
-			if devices := d.next(); len(devices) != tc.want {
-				t.Errorf("found %+v, want %d devices", devices, tc.want)
+			if devices := d.next(); len(devices) != tc.want || int(requests.Load()) > tc.maxRequests {
+				t.Errorf("found %+v after %d requests, want %d devices", devices, requests.Load(), tc.want)
 			}
 		})
 	}

@@ -31,10 +31,11 @@ var (
 	errUnexpected = errors.New("unexpected value")
 )
 
-// scan requests every device once, and those that fail again, up to a number of attempts.
-// The error is that of the index.
-func (s *scanner) scan(ctx context.Context, attempts int) ([]target, error) {
-	defer s.metrics.Scanned(time.Now())
+// scan requests every device, and for the first list again while one of them wants that. The
+// error is that of the index.
+func (s *scanner) scan(ctx context.Context, first bool) ([]target, error) {
+	began := time.Now()
+	defer s.metrics.Scanned(began)
 	targets, rejected, err := s.targetsOf(ctx)
 	if err != nil {
 		return nil, err
@@ -46,15 +47,12 @@ func (s *scanner) scan(ctx context.Context, attempts int) ([]target, error) {
 		for i := range targets {
 			targets[i].err = errAwaited
 		}
-		failed := func(t target) bool { return t.err != nil }
-		for i := 0; i < attempts && slices.ContainsFunc(targets, failed) && (i == 0 || pause(ctx, firstRetry)); i++ {
+		for attempts := 1; ; attempts++ {
 			s.requestAll(ctx, targets)
-		}
-	}
-	for _, t := range targets {
-		if t.err != nil && ctx.Err() == nil {
-			s.metrics.Failed(reasonOf(t.err))
-			s.log.Debug("A device does not respond as expected", "id", t.id, "err", t.err)
+			again := func(t target) bool { return first && s.wantsAgain(t, attempts, began) }
+			if !slices.ContainsFunc(targets, again) || !pause(ctx, time.Duration(attempts)*firstRetry) {
+				break
+			}
 		}
 	}
 	return targets, nil
@@ -89,6 +87,10 @@ func (s *scanner) requestAll(ctx context.Context, targets []target) {
 				maps.Copy(t.properties, properties)
 				return err
 			})
+			if t.err != nil && ctx.Err() == nil {
+				s.metrics.Failed(reasonOf(t.err))
+				s.log.Debug("A device does not respond as expected", "id", t.id, "err", t.err)
+			}
 		})
 	}
 	group.Wait()
@@ -134,6 +136,9 @@ func expectedValue(expect *details.Expect, document gjson.Result) error {
 	return nil
 }
 
+// The reasons of devices that nobody reaches.
+const reasonConnect, reasonTimeout = "connect", "timeout"
+
 // reasonOf returns the reason of a failure for the metrics.
 func reasonOf(err error) string {
 	var timeout net.Error
@@ -147,7 +152,7 @@ func reasonOf(err error) string {
 	case errors.Is(err, errUnexpected):
 		return "unexpected_value"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return "timeout"
+		return reasonTimeout
 	}
-	return "connect"
+	return reasonConnect
 }

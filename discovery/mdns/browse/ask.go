@@ -8,7 +8,7 @@ import (
 )
 
 // ask returns the packets with the questions that are due, and when to call it next.
-func (l *link) ask(now time.Time) (packets [][]byte, next time.Time) {
+func (l *link) ask(now time.Time) (packets []outgoing, next time.Time) {
 	if next = l.next(); !next.After(now) && !now.Before(l.ready) {
 		packets = l.pack(now)
 		l.ready, next = now.Add(sendInterval), l.next()
@@ -42,8 +42,8 @@ func (e *entry) isDue(now time.Time) bool {
 
 // pack makes packets with the questions that are due, and with the answers that are known
 // to the questions for services.
-func (l *link) pack(now time.Time) (packets [][]byte) {
-	query := wire.NewQuery()
+func (l *link) pack(now time.Time) (packets []outgoing) {
+	query, direct := wire.NewQuery(), false
 	for _, e := range l.entries {
 		if len(packets) >= maxSendBurst {
 			break
@@ -52,18 +52,30 @@ func (l *link) pack(now time.Time) (packets [][]byte) {
 			continue
 		}
 		if known := e.known(now); len(known) > 0 {
-			packets = append(packets, chain(e, now, known)...)
+			for _, each := range chain(e, now, known) {
+				packets = append(packets, l.outgoing(each, true))
+			}
 		} else if !query.Ask(e.name, e.kind) {
-			packets = append(packets, query.Pack())
-			query = wire.NewQuery()
+			packets = append(packets, l.outgoing(query, direct))
+			query, direct = wire.NewQuery(), false
 			query.Ask(e.name, e.kind)
 		}
+		direct = direct || e.asking() || e.direct
 		l.asked(now, e)
 	}
 	if !query.Empty() {
-		packets = append(packets, query.Pack())
+		packets = append(packets, l.outgoing(query, direct))
 	}
 	return packets
+}
+
+// outgoing returns the packet of a query.
+func (l *link) outgoing(query *wire.Query, direct bool) outgoing {
+	packet := outgoing{index: l.inter.Index, packet: query.Pack()}
+	if direct {
+		packet.direct = query.PackDirect(l.machine.id)
+	}
+	return packet
 }
 
 // asked plans the next question about an entry.
@@ -76,8 +88,17 @@ func (l *link) asked(now time.Time, e *entry) {
 		}
 		e.due = now.Add(interval)
 	}
+	var latest time.Time
 	for _, r := range e.records {
 		r.asked(now)
+		latest = deadline.Latest(latest, r.received)
+	}
+	for _, r := range e.records {
+		answered := e.kind != wire.PTR && latest.Sub(r.received) > goodbyeDelay // but not with this record
+		if answered && !r.final && r.attempts >= len(points)+maxUnanswered {
+			r.end(now)
+			l.machine.changed = true
+		}
 	}
 }
 
@@ -93,17 +114,18 @@ func (e *entry) known(now time.Time) (known []*cachedRecord) {
 
 // chain returns the question for an entry with the answers that are known, in as many
 // packets as they need (RFC 6762, 7.2).
-func chain(e *entry, now time.Time, known []*cachedRecord) (packets [][]byte) {
+func chain(e *entry, now time.Time, known []*cachedRecord) []*wire.Query {
 	query := wire.NewQuery()
 	query.Ask(e.name, e.kind)
+	queries := []*wire.Query{query}
 	for _, r := range known {
 		ttl := uint32(r.expires.Sub(now) / time.Second)
 		if !query.Know(e.name, r.data.Target, ttl) {
 			query.Truncate()
-			packets = append(packets, query.Pack())
 			query = wire.NewQuery()
+			queries = append(queries, query)
 			query.Know(e.name, r.data.Target, ttl)
 		}
 	}
-	return append(packets, query.Pack())
+	return queries
 }

@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"akri.sh/akri/internal/deadline"
 )
 
 // Reasons for [Options.Failed].
 const (
-	// FailedMalformed: a packet is not a message, or breaks off.
+	// FailedMalformed: a packet is not a message, or has a record that cannot be read.
 	FailedMalformed = "malformed_packet"
 	// FailedForeign: a response comes from another port than 5353, or from an address
 	// outside the networks of the interface.
@@ -29,8 +31,8 @@ const (
 type Options struct {
 	// Logger is slog.Default() if it is nil.
 	Logger *slog.Logger
-	// Failed is called for each failure, with one of the constants Failed… as its reason.
-	// It must be safe for concurrent use. It may be nil.
+	// Failed is called for each failure, with one of the constants Failed… as its reason,
+	// but only once for each device or name. It must be safe for concurrent use. It may be nil.
 	Failed func(reason string)
 }
 
@@ -47,6 +49,7 @@ type Browser struct {
 	rescan     time.Time            // when to list the interfaces again
 	wake       time.Time            // when the timer calls tick
 	timer      *time.Timer
+	told       map[string]bool // what complain has logged
 }
 
 // New returns a Browser.
@@ -58,14 +61,14 @@ func New(options Options) *Browser {
 		options.Failed = func(string) {}
 	}
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // only delays depend on it
-	return &Browser{
-		options: options, rescanInterval: rescanInterval, machine: newMachine(random, options.Failed), sockets: map[socketID]*socket{},
-	}
+	b := &Browser{options: options, rescanInterval: rescanInterval, sockets: map[socketID]*socket{}, told: map[string]bool{}}
+	b.machine = newMachine(random, b.complain)
+	return b
 }
 
 // Browse calls changed with the full list of services, sorted by [Service.Key], until ctx
 // is done or changed returns an error, which Browse returns. The first list comes when the
-// network had time to answer, after about four seconds or, if another query has the same
+// network had time to answer, after about eight seconds or, if another query has the same
 // types, at once. If lists change faster than changed returns, it misses some, but never
 // the newest. It must not modify them.
 //
@@ -103,9 +106,9 @@ func (b *Browser) subscribe(s *subscription) error {
 	if len(b.machine.subscriptions) == 0 {
 		b.rescan, b.timer = now.Add(b.rescanInterval), time.AfterFunc(0, b.tick)
 	}
-	b.machine.subscriptions[s] = true // so that its interfaces are used
-	b.useInterfaces(now, interfaces)
 	b.machine.subscribe(now, s)
+	b.useInterfaces(now, interfaces)
+	b.rescan = deadline.Earliest(b.rescan, now.Add(rescanSoon))
 	b.advance(now)
 	return nil
 }

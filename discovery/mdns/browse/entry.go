@@ -14,6 +14,8 @@ type entry struct {
 	records map[wire.Record]*cachedRecord
 	// types means that the records are types of services.
 	types bool
+	// direct means that the latest record has only come by unicast.
+	direct bool
 	// sweep is the last sweep that needed the entry.
 	sweep int
 
@@ -58,18 +60,11 @@ func (e *entry) asking() bool {
 	return e.kind == wire.PTR || len(e.records) == 0
 }
 
-// interval returns the time until the next question, after so many. The questions for
-// services are asked after 0, 1, 3, 9, 27 seconds and so on; others, which are about
-// something that is known to exist, after 0, 1, 3, 7, 15 seconds and so on. Each interval
-// is at least twice the previous one (RFC 6762, 5.2).
+// interval returns the time until the next question, after so many: they are asked after 0, 1,
+// 3, 7, 15 seconds and so on, as each interval has to be at least twice the previous one (RFC
+// 6762, 5.2).
 func (e *entry) interval() time.Duration {
-	interval := time.Second
-	for i := 1; i < e.asked && interval < maxInterval; i++ {
-		if interval *= 2; e.kind == wire.PTR && i > 1 {
-			interval = interval / 2 * 3
-		}
-	}
-	return min(interval, maxInterval)
+	return min(time.Second<<min(e.asked-1, 12), maxInterval)
 }
 
 // next returns when the entry needs attention: a question, or the end of a record.

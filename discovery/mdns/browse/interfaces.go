@@ -37,7 +37,9 @@ func listInterfaces() (map[int]Interface, error) {
 				i.Networks = append(i.Networks, network)
 			}
 		}
-		found[i.Index] = i
+		if i.speaks(false) || i.speaks(true) {
+			found[i.Index] = i
+		}
 	}
 	return found, nil
 }
@@ -66,14 +68,12 @@ func (i Interface) onLink(address netip.Addr) bool {
 	if address.IsLinkLocalUnicast() {
 		return true
 	}
-	networks := false
-	for _, network := range i.Networks {
-		if network.Addr().Is4() != address.Is4() || network.IsSingleIP() {
-			continue
-		}
-		if networks = true; network.Contains(address) {
-			return true
-		}
-	}
-	return !networks // an interface that was requested although it has no network
+	return i.contains(address) || !slices.ContainsFunc(i.Networks, func(n netip.Prefix) bool {
+		return n.Addr().Is4() == address.Is4() && !n.IsSingleIP() // an interface can be requested although it has no network
+	})
+}
+
+// contains reports whether an address without a zone is in one of the interface's networks.
+func (i Interface) contains(address netip.Addr) bool {
+	return slices.ContainsFunc(i.Networks, func(n netip.Prefix) bool { return !n.IsSingleIP() && n.Contains(address) })
 }

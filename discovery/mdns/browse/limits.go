@@ -15,6 +15,8 @@ const (
 	maxRecords = 10_000
 	// maxTextBytes bounds a TXT record. RFC 6763 recommends 1300 bytes at most.
 	maxTextBytes = 2048
+	// maxTold is how many devices and names the log complains about.
+	maxTold = 1000
 	// maxPacketsPerSecond bounds the responses that are read from one interface by IPv4,
 	// and by IPv6, after the first maxPacketBurst.
 	maxPacketsPerSecond = 1000
@@ -45,6 +47,9 @@ const (
 	// repeatInterval is the time between those questions, and the minimum between any two
 	// equal questions (RFC 6762, 5.2).
 	repeatInterval = time.Second
+	// maxUnanswered is how many of those questions a host answers with other records of the
+	// same name and type before these count as replacements.
+	maxUnanswered = 3
 	// lookahead is how much earlier than planned a question about an expiring record is
 	// asked, to send it together with others.
 	lookahead = 500 * time.Millisecond
@@ -53,13 +58,16 @@ const (
 	// textWait is how long a service is held back that has no TXT record. Each service
 	// should have one.
 	textWait = 3 * time.Second
-	// settleTime is how long the answers to the first questions are collected before a
-	// list is complete. It includes the questions after 0, 1 and 3 s.
-	settleTime = 3500 * time.Millisecond
+	// settleTime is how long the answers to a question are collected before a first list is
+	// complete. It includes the questions after 0, 1, 3 and 7 s.
+	settleTime = 8 * time.Second
+	// firstListTime is how long a first list waits for an interface, or while something new
+	// is announced all the time.
+	firstListTime = time.Minute
 	// batchTime is how long further packets are awaited before changes are handled.
 	batchTime = 50 * time.Millisecond
 	// rescanInterval is how often the interfaces are listed, and rescanSoon how long after
-	// one does not send, as it may return within verifyWindow.
+	// one does not send, as it may return within verifyWindow, or while a first list waits.
 	rescanInterval = time.Minute
 	rescanSoon     = 5 * time.Second
 )

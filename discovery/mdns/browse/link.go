@@ -25,31 +25,37 @@ type link struct {
 // passes are the types of records in the order in which they lead to each other.
 var passes = [][2]wire.Type{{wire.PTR, wire.PTR}, {wire.SRV, wire.TXT}, {wire.A, wire.AAAA}}
 
-// receive stores the records of a response that are needed.
-func (l *link) receive(now time.Time, records []wire.Record) {
+// receive stores the records of a response that are needed. Direct answers, which come by
+// unicast, have short times to live and no cache-flush bit: they count only for what does not
+// come in another way.
+func (l *link) receive(now time.Time, records []wire.Record, direct bool) {
 	for _, kinds := range passes {
 		for _, data := range records {
 			if data.Type == kinds[0] || data.Type == kinds[1] {
-				l.store(now, data)
+				l.store(now, data, direct)
 			}
 		}
 	}
 	for _, data := range records {
-		if data.Flush && data.TTL > 0 {
-			l.flush(now, data)
+		if data.TTL > 0 {
+			data.Flush = data.Flush && !direct
+			l.replace(now, data)
 		}
 	}
 }
 
 // store adds, renews or ends a record. It ignores records that nobody needs: without
 // that, the cache could be filled with anything.
-func (l *link) store(now time.Time, data wire.Record) {
+func (l *link) store(now time.Time, data wire.Record, direct bool) {
 	e := l.entries[setKey{data.Name.Key(), data.Type}]
 	if e == nil || !acceptable(e, data) {
 		return
 	}
 	id := identify(data)
 	r := e.records[id]
+	if direct && r != nil && !r.direct {
+		return
+	}
 	if data.TTL == 0 {
 		if r != nil {
 			r.end(now)
@@ -59,7 +65,7 @@ func (l *link) store(now time.Time, data wire.Record) {
 	}
 	if r == nil {
 		if len(e.records) >= e.capacity() || len(data.Text) > maxTextBytes || !l.machine.room(l) {
-			l.machine.failed(FailedFull)
+			l.machine.failed(FailedFull, e.name.Key(), "there are too many records, or its TXT record is too long")
 			return
 		}
 		r = &cachedRecord{data: data, created: now, jitter: .02 * l.machine.random.Float64()}
@@ -70,6 +76,7 @@ func (l *link) store(now time.Time, data wire.Record) {
 	if r.final {
 		l.machine.changed = true
 	}
+	r.direct, e.direct = direct, direct
 	r.renew(now, data)
 	l.follow(now, e, r)
 }
@@ -91,17 +98,22 @@ func acceptable(e *entry, data wire.Record) bool {
 	}
 }
 
-// flush ends the records that a record with the cache-flush bit replaces. Those of the last
-// second may be in an earlier packet of the same answer.
-func (l *link) flush(now time.Time, data wire.Record) {
+// replace ends the records that a record with the cache-flush bit replaces. Those of the last
+// second may be in an earlier packet of the same answer. Without the bit, the others are
+// verified: some devices never set it, also when they get another address.
+func (l *link) replace(now time.Time, data wire.Record) {
 	e := l.entries[setKey{data.Name.Key(), data.Type}]
 	if e == nil || e.kind == wire.PTR { // PTR records of types are shared by all devices
 		return
 	}
 	for _, r := range e.records {
-		if now.Sub(r.received) > goodbyeDelay && !r.final {
+		switch {
+		case now.Sub(r.received) <= goodbyeDelay || r.final:
+		case data.Flush:
 			r.end(now)
 			l.machine.changed = true
+		default:
+			r.verify(now)
 		}
 	}
 }
@@ -210,9 +222,10 @@ func (l *link) doubt(now time.Time, lost *entry) {
 func (l *link) restart(now time.Time) {
 	for _, e := range l.entries {
 		if e.kind == wire.PTR {
-			e.asked, e.due = 0, now.Add(l.firstDelay())
+			e.asked, e.since, e.due = 0, now, now.Add(l.firstDelay())
 		}
 		for _, r := range e.records {
+			r.attempts = 0
 			r.verify(now)
 		}
 	}

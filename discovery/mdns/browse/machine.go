@@ -17,19 +17,21 @@ import (
 // use.
 type machine struct {
 	random        *rand.Rand
-	failed        func(reason string)
+	failed        func(reason, of, cause string)
 	links         map[string]*link // by name of the interface
 	subscriptions map[*subscription]bool
 	// changed means that records, links or subscriptions have changed since the last sweep.
 	changed bool
+	// id is in the questions that are answered by unicast, and in these answers.
+	id uint16
 }
 
 // subscription is a [Query] that is being answered.
 type subscription struct {
 	query Query
 	names []wire.Name
-	// ready is when the first list is complete.
-	ready time.Time
+	// deadline is when the first list is published even if it is not complete.
+	deadline time.Time
 	// last is the latest list; nil before the first one.
 	last []Service
 	// updates has the newest list that the caller has not seen.
@@ -44,21 +46,14 @@ func newSubscription(query Query) (*subscription, error) {
 	return &subscription{query: query, names: names, updates: make(chan []Service, 1)}, nil
 }
 
-func newMachine(random *rand.Rand, failed func(string)) *machine {
-	return &machine{random: random, failed: failed, links: map[string]*link{}, subscriptions: map[*subscription]bool{}}
+func newMachine(random *rand.Rand, failed func(reason, of, cause string)) *machine {
+	id := uint16(1 + random.IntN(1<<16-1))
+	return &machine{id: id, random: random, failed: failed, links: map[string]*link{}, subscriptions: map[*subscription]bool{}}
 }
 
 // subscribe adds a subscription.
 func (m *machine) subscribe(now time.Time, s *subscription) {
-	s.ready = now
-	if len(m.links) == 0 {
-		s.ready = now.Add(settleTime)
-	}
-	for _, l := range m.links {
-		if s.query.uses(l.inter) && !l.settled(now, s.names) {
-			s.ready = now.Add(settleTime)
-		}
-	}
+	s.deadline = now.Add(firstListTime)
 	m.subscriptions[s], m.changed = true, true
 }
 
@@ -78,12 +73,30 @@ func (m *machine) uses(i Interface) bool {
 	return false
 }
 
-// settled reports whether names have been browsed for long enough to know the services.
-func (l *link) settled(now time.Time, names []wire.Name) bool {
-	return !slices.ContainsFunc(names, func(name wire.Name) bool {
-		e := l.entries[setKey{name.Key(), wire.PTR}]
-		return e == nil || now.Sub(e.since) < settleTime
-	})
+// complete reports whether a first list would have what the network has. As agents delete the
+// devices that are missing in it, a network that is late or slow gets time.
+func (m *machine) complete(now time.Time, s *subscription) bool {
+	used := false
+	for _, l := range m.links {
+		if s.query.uses(l.inter) && !l.absent {
+			if used = true; !l.settled(now) {
+				return false
+			}
+		}
+	}
+	return used
+}
+
+// settled reports whether the questions for services, and for what these lack, were asked for
+// long enough. Few hosts have IPv6 addresses.
+func (l *link) settled(now time.Time) bool {
+	for _, e := range l.entries {
+		open := e.kind == wire.PTR || e.kind != wire.AAAA && len(e.records) == 0
+		if open && now.Sub(e.since) < settleTime {
+			return false
+		}
+	}
+	return true
 }
 
 // setInterfaces sets which interfaces are used. The services of one that is gone are those
@@ -119,16 +132,17 @@ func (m *machine) room(l *link) bool {
 }
 
 // receive stores what a response says.
-func (m *machine) receive(now time.Time, inter string, records []wire.Record) {
+func (m *machine) receive(now time.Time, inter string, records []wire.Record, direct bool) {
 	if l := m.links[inter]; l != nil {
-		l.receive(now, records)
+		l.receive(now, records, direct)
 	}
 }
 
-// outgoing is a packet for the group of mDNS on an interface.
+// outgoing is a packet for the group of mDNS on an interface. If direct is set, it asks the same
+// in a way that is answered by unicast.
 type outgoing struct {
-	index  int
-	packet []byte
+	index          int
+	packet, direct []byte
 }
 
 // advance handles all that has happened until now, and publishes the lists that have changed.
@@ -148,15 +162,13 @@ func (m *machine) advance(now time.Time) (packets []outgoing, next time.Time) {
 			continue
 		}
 		asked, at := l.ask(now)
-		for _, packet := range asked {
-			packets = append(packets, outgoing{l.inter.Index, packet})
-		}
+		packets = append(packets, asked...)
 		next = deadline.Earliest(next, at)
 	}
 	for s := range m.subscriptions {
 		switch {
-		case s.last == nil && now.Before(s.ready):
-			next = deadline.Earliest(next, s.ready)
+		case s.last == nil && now.Before(s.deadline) && !m.complete(now, s):
+			next = deadline.Earliest(next, now.Add(settleTime/20))
 		case s.last == nil || changed:
 			m.publish(s)
 		}
@@ -193,34 +205,30 @@ func (m *machine) browsed(l *link) []wire.Name {
 // several interfaces, that of the first interface by name counts, with the addresses of
 // the others if they agree on host and port.
 func (m *machine) services(s *subscription) []Service {
-	found := map[string]*Service{}
+	found, addresses := map[string]*Service{}, map[string]map[netip.Addr]bool{}
 	for _, name := range slices.Sorted(maps.Keys(m.links)) {
 		l := m.links[name]
 		if !s.query.uses(l.inter) {
 			continue
 		}
 		for _, instance := range l.instances(s.names) {
-			service, ok := l.resolve(instance)
-			if !ok {
-				continue
-			}
-			former := found[instance.Key()]
-			if former == nil {
-				found[instance.Key()] = &service
-			} else if former.Host == service.Host && former.Port == service.Port {
-				former.Addresses = mergeAddresses(former.Addresses, service.Addresses)
+			service, own := l.resolve(instance)
+			key := instance.Key()
+			switch former := found[key]; {
+			case len(own) == 0:
+			case former == nil:
+				found[key], addresses[key] = &service, own
+			case former.Host == service.Host && former.Port == service.Port:
+				maps.Copy(addresses[key], own)
 			}
 		}
 	}
 	services := make([]Service, 0, len(found))
 	for _, key := range slices.Sorted(maps.Keys(found)) {
+		found[key].order(addresses[key])
 		services = append(services, *found[key])
 	}
 	return services
-}
-
-func mergeAddresses(a, b []netip.Addr) []netip.Addr {
-	return slices.Compact(slices.SortedFunc(slices.Values(append(slices.Clone(a), b...)), compareAddresses))
 }
 
 // instances returns the names of the services that were announced for these names.
@@ -247,36 +255,28 @@ func (l *link) instances(browsed []wire.Name) []wire.Name {
 	return slices.Sorted(maps.Values(instances))
 }
 
-// resolve returns the service of a name. It is not ok until its host, port and address
-// are known, and its TXT record, or that it has none.
-func (l *link) resolve(instance wire.Name) (service Service, ok bool) {
+// resolve returns the service of a name with its addresses. There are none until its host,
+// port and address are known, and its TXT record, or that it has none.
+func (l *link) resolve(instance wire.Name) (Service, map[netip.Addr]bool) {
 	srv := l.entries[setKey{instance.Key(), wire.SRV}].best()
 	text := l.entries[setKey{instance.Key(), wire.TXT}]
-	if srv == nil || text == nil || len(text.records) == 0 && !text.late {
-		return Service{}, false
-	}
-	addresses := l.addresses(srv.data.Target)
-	if len(addresses) == 0 {
-		return Service{}, false
-	}
 	labels := instance.Labels()
-	if len(labels) < 4 {
-		return Service{}, false
+	if srv == nil || text == nil || len(text.records) == 0 && !text.late || len(labels) < 4 {
+		return Service{}, nil
 	}
-	service = Service{
-		Instance: labels[0], Type: labels[1] + "." + labels[2], Host: string(srv.data.Target), Port: srv.data.Port,
-		Addresses: addresses, name: instance,
+	service := Service{
+		Instance: labels[0], Type: labels[1] + "." + labels[2], Host: string(srv.data.Target), Port: srv.data.Port, name: instance,
 	}
 	if best := text.best(); best != nil {
 		service.TXT = wire.ParseText(best.data.Text)
 	}
-	return service, true
+	return service, l.addresses(srv.data.Target)
 }
 
-// addresses returns the addresses of a host. Those that have been replaced count only if
-// there is no other.
-func (l *link) addresses(host wire.Name) []netip.Addr {
-	var current, replaced []netip.Addr
+// addresses returns the addresses of a host, and whether each is in a network of the
+// interface. Those that have been replaced count only if there is no other.
+func (l *link) addresses(host wire.Name) map[netip.Addr]bool {
+	current, former := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, kind := range []wire.Type{wire.A, wire.AAAA} {
 		e := l.entries[setKey{host.Key(), kind}]
 		if e == nil {
@@ -285,17 +285,17 @@ func (l *link) addresses(host wire.Name) []netip.Addr {
 		for _, r := range e.records {
 			address := r.data.Address
 			if address.Is6() && address.IsLinkLocalUnicast() {
-				address = address.WithZone(l.inter.Name)
+				address = address.WithZone(l.inter.Name) // no network contains it
 			}
 			if r.final {
-				replaced = append(replaced, address)
+				former[address] = l.inter.contains(address)
 			} else {
-				current = append(current, address)
+				current[address] = l.inter.contains(address)
 			}
 		}
 	}
 	if len(current) == 0 {
-		current = replaced
+		return former
 	}
-	return mergeAddresses(current, nil)
+	return current
 }

@@ -37,6 +37,42 @@ func TestFirstListIsCompleteEvenIfEmpty(t *testing.T) {
 	s.expect(again, camera+"\n"+printer) // at once
 }
 
+// TestFirstListOfASlowNetwork: agents delete the devices that are missing in the first list, so
+// it waits for answers that are late, also for those about what the first ones announce.
+func TestFirstListOfASlowNetwork(t *testing.T) {
+	for name, slow := range map[string]func(s *simulation, device *simulatedDevice){
+		"three questions are lost":  func(s *simulation, _ *simulatedDevice) { s.lost = func() bool { return s.questions < 4 } },
+		"answers take five seconds": func(s *simulation, device *simulatedDevice) { device.delay = 5 * time.Second },
+		"the address takes longer": func(s *simulation, device *simulatedDevice) {
+			device.delay = 4 * time.Second // PTR, SRV and A need a question each
+		},
+		"the interface is late": func(s *simulation, _ *simulatedDevice) {
+			s.interfaces()
+			s.run(40 * time.Second)
+			s.interfaces(eth0)
+		},
+		"its address is late": func(s *simulation, _ *simulatedDevice) {
+			s.lost = func() bool { return true }
+			s.run(8 * time.Second)
+			s.machine.setInterfaces(s.now, []Interface{{Index: eth0, Name: "eth0", Networks: nil}})
+			s.interfaces(eth0)
+			s.lost = func() bool { return false }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSimulation(t, eth0)
+			sub := s.browse("_http._tcp")
+			slow(s, s.service(eth0, "Printer", "_http._tcp", "192.0.2.1"))
+			s.run(time.Minute)
+			s.expect(sub, printer)
+		})
+	}
+	s := newSimulation(t)
+	sub := s.browse("_http._tcp")
+	s.run(firstListTime + time.Second)
+	s.expect(sub, "") // a node without such an interface
+}
+
 // TestQuestions: the intervals grow, and a query says what is known.
 func TestQuestions(t *testing.T) {
 	s := newSimulation(t, eth0)
@@ -78,7 +114,7 @@ func TestQuestions(t *testing.T) {
 func TestAnnouncementAndGoodbye(t *testing.T) {
 	s := newSimulation(t, eth0)
 	sub := s.browse("_http._tcp")
-	s.run(5 * time.Second)
+	s.run(settleTime + time.Second)
 	s.expect(sub, "")
 	device := s.service(eth0, "Printer", "_http._tcp", "192.0.2.1")
 	s.announce(device, device.records...)
@@ -160,6 +196,107 @@ func TestChanges(t *testing.T) {
 	s.announce(device, device.records[2])
 	s.run(time.Hour)
 	s.expect(sub, "Printer._http._tcp.local printer.local:8080 [192.0.2.9 2001:db8::9] state=busy")
+}
+
+// TestNewAddressWithoutFlush: some devices never set the cache-flush bit, and get another
+// address without a goodbye. Its host answers with the new one only.
+func TestNewAddressWithoutFlush(t *testing.T) {
+	const changed = "Printer._http._tcp.local printer.local:80 [192.0.2.9]"
+	s := newSimulation(t, eth0)
+	device := s.service(eth0, "Printer", "_http._tcp", "192.0.2.1")
+	for i := range device.records {
+		device.records[i].Flush, device.records[i].TTL = false, 4500
+	}
+	sub := s.browse("_http._tcp")
+	s.run(time.Minute)
+	s.expect(sub, printer)
+	for _, to := range []struct{ address, want string }{{"192.0.2.9", changed}, {"192.0.2.1", printer}, {"192.0.2.9", changed}} {
+		device.records[4].Address = netip.MustParseAddr(to.address)
+		s.announce(device, device.records...)
+		s.run(6 * time.Second)
+		if lists := s.lists[sub]; len(lists) == 0 || lists[len(lists)-1] != to.want {
+			t.Errorf("soon after the change to %s, the lists are %q", to.address, lists)
+		}
+		s.lists[sub] = nil
+	}
+	s.run(time.Hour)
+	s.expect(sub)
+
+	// The same for another port.
+	device.records[2].Port = 8080
+	s.announce(device, device.records...)
+	s.run(6 * time.Second)
+	device.records[2].Port = 80
+	s.announce(device, device.records...)
+	s.run(10 * time.Second)
+	if lists := s.lists[sub]; lists[len(lists)-1] != changed {
+		t.Errorf("the lists are %q", lists)
+	}
+	s.lists[sub] = nil
+
+	// A host with two addresses, whose answers come in packets of their own, keeps both.
+	second := device.records[4]
+	second.Address = netip.MustParseAddr("192.0.2.5")
+	device.records = append(device.records, second)
+	s.announce(device, second)
+	s.run(10 * time.Second)
+	s.expect(sub, "Printer._http._tcp.local printer.local:80 [192.0.2.5 192.0.2.9]")
+	s.announce(device, second)
+	s.run(time.Hour)
+	s.expect(sub)
+}
+
+// TestAnswersByUnicast: some devices give no others. They are found, and gone when they are
+// switched off.
+func TestAnswersByUnicast(t *testing.T) {
+	s := newSimulation(t, eth0)
+	device := s.service(eth0, "Printer", "_http._tcp", "192.0.2.1")
+	device.direct = true
+	s.service(eth0, "Camera", "_http._tcp", "192.0.2.2", "model=X2")
+	sub := s.browse("_http._tcp")
+	s.run(time.Hour)
+	s.expect(sub, camera+"\n"+printer)
+	if r := s.machine.links["eth0"].entries[setKey{"camera.local", wire.A}].best(); r.direct || r.data.TTL != 120 {
+		t.Errorf("an answer by unicast counts rather than another: %+v", r)
+	}
+	device.records[4].Address = netip.MustParseAddr("192.0.2.9")
+	s.run(time.Minute)
+	if lists := s.lists[sub]; len(lists) == 0 || !strings.HasSuffix(lists[len(lists)-1], "[192.0.2.9]") {
+		t.Errorf("with another address, the lists are %q", lists)
+	}
+	s.lists[sub] = nil
+	device.off = true
+	s.run(3 * time.Minute)
+	s.expect(sub, camera)
+}
+
+// TestAddressesInTheNetworkComeFirst: hosts also announce those of their VPNs and containers.
+func TestAddressesInTheNetworkComeFirst(t *testing.T) {
+	s := newSimulation(t, eth0, wlan0)
+	device := s.service(eth0, "Printer", "_http._tcp", "192.0.2.7")
+	for _, address := range []string{"10.8.0.5", "172.17.0.1", "169.254.3.4"} {
+		more := device.records[4]
+		more.Address = netip.MustParseAddr(address)
+		device.records = append(device.records, more)
+	}
+	for _, address := range []string{"fd00:8::5", "fe80::1"} {
+		more := device.records[4]
+		more.Type, more.Address = wire.AAAA, netip.MustParseAddr(address)
+		device.records = append(device.records, more)
+	}
+	sub := s.browse("_http._tcp")
+	s.run(time.Minute)
+	s.expect(sub, "Printer._http._tcp.local printer.local:80 [192.0.2.7 10.8.0.5 172.17.0.1 fd00:8::5 169.254.3.4 fe80::1%eth0]")
+	if sub.last[0].OnLink != 1 {
+		t.Errorf("%d addresses are in the network", sub.last[0].OnLink)
+	}
+	// An interface without IPv4 has a network all the same.
+	s.machine.setInterfaces(s.now, []Interface{
+		{Index: eth0, Name: "eth0", Networks: []netip.Prefix{netip.MustParsePrefix("fe80::9/64"), netip.MustParsePrefix("fd00:8::9/64")}},
+	})
+	s.wake = s.now
+	s.run(time.Minute)
+	s.expect(sub, "Printer._http._tcp.local printer.local:80 [fd00:8::5 10.8.0.5 172.17.0.1 192.0.2.7 169.254.3.4 fe80::1%eth0]")
 }
 
 // TestNoFlapping: one packet in three is lost, in both directions, for six hours. It
@@ -262,7 +399,7 @@ func TestInterfaceReturns(t *testing.T) {
 func TestMissingText(t *testing.T) {
 	s := newSimulation(t, eth0)
 	sub := s.browse("_http._tcp")
-	s.run(5 * time.Second)
+	s.run(settleTime + time.Second)
 	s.expect(sub, "")
 	device := s.service(eth0, "Printer", "_http._tcp", "192.0.2.1")
 	device.records = append(device.records[:3], device.records[4])
@@ -278,7 +415,7 @@ func TestMissingText(t *testing.T) {
 func TestBounds(t *testing.T) {
 	s := newSimulation(t, eth0)
 	sub := s.browse("_http._tcp")
-	s.run(5 * time.Second)
+	s.run(settleTime + time.Second)
 	for i := range maxServices + 200 {
 		d := s.service(eth0, fmt.Sprintf("Device %04d", i), "_http._tcp", "192.0.2.1")
 		s.announce(d, d.records...)

@@ -31,7 +31,7 @@ func announceMany(t *testing.T, m *machine, now time.Time, index, count int, tex
 			{Name: name, Type: wire.SRV, TTL: 120, Target: host, Port: 80},
 			{Name: name, Type: wire.TXT, TTL: 4500, Text: formatText("a=" + strings.Clone(text))},
 			{Name: host, Type: wire.A, TTL: 120, Address: netip.AddrFrom4([4]byte{192, 0, 2, 1})},
-		})
+		}, false)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestCacheOfManyInterfaces(t *testing.T) {
 	const interfaces = 32
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	before := heap()
-	m := newMachine(rand.New(rand.NewPCG(1, 2)), func(string) {})
+	m := newMachine(rand.New(rand.NewPCG(1, 2)), func(string, string, string) {})
 	var list []Interface
 	for index := 1; index <= interfaces; index++ {
 		list = append(list, inNetwork(index, fmt.Sprint("eth", index)))

@@ -6,6 +6,7 @@ import (
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
 	"akri.sh/akri/internal/deadline"
+	"akri.sh/akri/internal/text"
 )
 
 // advance sends what the machine asks, and sets the timer. All methods in this file need the
@@ -14,9 +15,13 @@ func (b *Browser) advance(now time.Time) {
 	packets, next := b.machine.advance(now)
 	for _, p := range packets {
 		sent := false
-		for _, isIPv6 := range []bool{false, true} {
-			if s := b.sockets[socketID{p.index, isIPv6}]; s != nil {
+		for id, s := range b.sockets {
+			switch {
+			case id.index != p.index || s == nil:
+			case !id.direct:
 				sent = s.send(p.packet) == nil || sent
+			case p.direct != nil:
+				sent = s.send(p.direct) == nil || sent
 			}
 		}
 		if !sent {
@@ -34,25 +39,49 @@ func (b *Browser) sleep(now, until time.Time) {
 }
 
 // receive passes a response on. The changes of the next ones are handled together with it.
-func (b *Browser) receive(index int, from netip.Addr, records []wire.Record) {
+func (b *Browser) receive(id socketID, from netip.AddrPort, records []wire.Record, unread error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i, used := b.interfaces[index]
+	i, used := b.interfaces[id.index]
 	switch now := time.Now(); {
 	case !used: // it has just disappeared
-	case !i.onLink(from):
-		b.options.Failed(FailedForeign)
+	case from.Port() != port:
+		b.complain(FailedForeign, from.Addr().String(), "a response has another source port than 5353")
+	case !i.onLink(from.Addr()):
+		b.complain(FailedForeign, from.Addr().String(), "a response comes from outside the networks of "+i.Name)
 	default:
-		b.machine.receive(now, i.Name, records)
+		if unread != nil {
+			b.complain(FailedMalformed, from.Addr().String(), unread.Error())
+		}
+		b.machine.receive(now, i.Name, records, id.direct)
 		if soon := now.Add(batchTime); soon.Before(b.wake) {
 			b.sleep(now, soon)
 		}
 	}
 }
 
+// complain counts a failure of a device or of a name, and logs it, but not again for each of its
+// packets. The network may not fill the memory or the log with names that it makes up.
+func (b *Browser) complain(reason, of, cause string) {
+	key := reason + " " + of
+	if b.told[key] {
+		return
+	}
+	b.options.Failed(reason)
+	if len(b.told) < maxTold {
+		b.told[key] = true
+		b.options.Logger.Warn("Left out a part of what mDNS announces", "reason", reason, "of", of, "cause", text.OneLine(cause))
+	}
+}
+
 // scan lists the interfaces.
 func (b *Browser) scan(now time.Time) {
 	b.rescan = now.Add(b.rescanInterval)
+	for s := range b.machine.subscriptions {
+		if s.last == nil {
+			b.rescan = now.Add(rescanSoon)
+		}
+	}
 	interfaces, err := listInterfaces()
 	if err != nil { // they remain as they were
 		b.options.Failed(FailedInterface)
@@ -73,10 +102,10 @@ func (b *Browser) useInterfaces(now time.Time, interfaces map[int]Interface) {
 			continue
 		}
 		used = append(used, i)
-		for _, isIPv6 := range []bool{false, true} {
-			if i.speaks(isIPv6) {
-				wanted[socketID{index, isIPv6}] = true
-				b.join(socketID{index, isIPv6}, i.Name)
+		for _, id := range []socketID{{index: index}, {index: index, direct: true}, {index: index, isIPv6: true}} {
+			if i.speaks(id.isIPv6) {
+				wanted[id] = true
+				b.join(id, i.Name)
 			}
 		}
 	}
@@ -98,7 +127,7 @@ func (b *Browser) join(id socketID, name string) {
 	if s != nil {
 		return
 	}
-	s, err := openSocket(id)
+	s, err := openSocket(id, b.machine.id)
 	b.sockets[id] = s
 	if err != nil {
 		b.options.Failed(FailedInterface)
@@ -107,5 +136,7 @@ func (b *Browser) join(id socketID, name string) {
 		}
 		return
 	}
-	go s.read(b.options.Failed, func(from netip.Addr, records []wire.Record) { b.receive(id.index, from, records) })
+	go s.read(b.options.Failed, func(from netip.AddrPort, records []wire.Record, unread error) {
+		b.receive(id, from, records, unread)
+	})
 }

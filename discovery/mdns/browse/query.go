@@ -13,9 +13,6 @@ const (
 	// AllTypes in [Query.Types] requests services of every type that is announced (RFC
 	// 6763, section 9).
 	AllTypes = "*"
-	// DefaultDomain is the domain of Multicast DNS.
-	DefaultDomain = "local"
-
 	// enumeration begins the names whose PTR records are the announced types.
 	enumeration = "_services._dns-sd._udp."
 )
@@ -25,7 +22,7 @@ type Query struct {
 	// Types are types of services, such as "_http._tcp", sub-types, such as
 	// "_printer._sub._http._tcp", or AllTypes.
 	Types []string
-	// Domain is DefaultDomain if it is empty.
+	// Domain is local, that of Multicast DNS, if it is empty.
 	Domain string
 	// Interfaces reports whether to use an interface. If it is nil, those are used that
 	// [Interface.Default] reports.
@@ -37,7 +34,7 @@ func (q Query) names() ([]wire.Name, error) {
 	if len(q.Types) == 0 {
 		return nil, errors.New("there is no type of services to browse")
 	}
-	domain := "." + cmp.Or(q.Domain, DefaultDomain)
+	domain := "." + cmp.Or(q.Domain, "local")
 	var names []wire.Name
 	for _, text := range q.Types {
 		if text == AllTypes {

@@ -25,6 +25,9 @@ type cachedRecord struct {
 	// of a goodbye or of a newer record.
 	final bool
 
+	// direct means that the record has only come by unicast.
+	direct bool
+
 	// refresh is when to ask for the record next.
 	refresh time.Time
 	// attempts counts the questions since the record was last received.
@@ -54,9 +57,9 @@ func (r *cachedRecord) end(now time.Time) {
 	}
 }
 
-// verify begins to ask for a record that may be out of date.
+// verify begins to ask for a record that may be out of date, unless that is done.
 func (r *cachedRecord) verify(now time.Time) {
-	if !r.final {
+	if !r.final && r.attempts < len(points) {
 		r.expires, r.attempts = now, len(points)
 		r.plan(now)
 	}

@@ -2,7 +2,9 @@ package browse
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
@@ -22,9 +24,13 @@ type Service struct {
 	// Port is the port of the service.
 	Port uint16
 	// Addresses are the host's addresses, with those first that are likely to be
-	// reachable: private and public ones, IPv4 before IPv6, and then link-local ones.
+	// reachable: those in a network of an interface on which the service was found, then
+	// other private and public ones, IPv4 before IPv6, and then link-local ones.
 	// Link-local IPv6 addresses have the name of the interface as their zone.
 	Addresses []netip.Addr
+	// OnLink is how many of the addresses are in such a network, not counting link-local
+	// IPv6 addresses.
+	OnLink int
 	// TXT has the keys and values of the service, in the order of the service.
 	TXT []wire.Pair
 
@@ -45,21 +51,22 @@ func (s Service) Text(key string) (value string, found bool) {
 	return "", false
 }
 
-// compareAddresses puts the addresses first that are most likely to be reachable.
-func compareAddresses(a, b netip.Addr) int {
-	return cmp.Or(cmp.Compare(remoteness(a), remoteness(b)), a.Compare(b))
-}
-
-func remoteness(address netip.Addr) int {
-	switch {
-	case address.IsLinkLocalUnicast() && address.Is4():
-		return 2
-	case address.IsLinkLocalUnicast():
-		return 3
-	case address.Is4():
-		return 0
-	default:
+// order sorts the addresses. The argument says whether each is in a network of the interface.
+func (s *Service) order(addresses map[netip.Addr]bool) {
+	remoteness := func(address netip.Addr) int {
+		switch {
+		case addresses[address]:
+			return 0
+		case address.IsLinkLocalUnicast():
+			return 2
+		}
 		return 1
+	}
+	s.Addresses = slices.SortedFunc(maps.Keys(addresses), func(a, b netip.Addr) int {
+		return cmp.Or(cmp.Compare(remoteness(a), remoteness(b)), a.Compare(b)) // IPv4 is less than IPv6
+	})
+	for s.OnLink = 0; s.OnLink < len(s.Addresses) && addresses[s.Addresses[s.OnLink]]; {
+		s.OnLink++
 	}
 }
 

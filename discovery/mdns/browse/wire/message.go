@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/miekg/dns"
 )
@@ -56,23 +57,23 @@ type Record struct {
 var (
 	errHeader = errors.New("not a standard response, or an error")
 	errShort  = errors.New("the message ends early")
+	errData   = errors.New("its data have another form than its type")
 )
 
 // IsResponse reports whether a packet may be a response, without reading all of it.
 func IsResponse(packet []byte) bool { return len(packet) >= headerBytes && packet[2]&0x80 != 0 }
 
 // ParseResponse returns the records of all sections of a response, without those of other
-// types and classes, and those whose data make no sense. If it returns an error, the
-// message breaks off, and the records before that are returned: some devices end each of
-// their answers with a record that nobody can read.
+// types and classes. The error is about what cannot be read: some devices end each of their
+// answers with a record that nobody can read, and the other records are returned all the same.
 func ParseResponse(packet []byte) ([]Record, error) {
 	if !IsResponse(packet) || binary.BigEndian.Uint16(packet[2:])&0x780f != 0 { // the operation and the result
 		return nil, errHeader
 	}
 	at := headerBytes
 	for range binary.BigEndian.Uint16(packet[4:]) {
-		_, next, err := dns.UnpackDomainName(packet, at)
-		if err != nil {
+		_, next, err := unpackName(packet, at)
+		if next == 0 {
 			return nil, fmt.Errorf("question: %w", err)
 		}
 		at = next + 4
@@ -82,41 +83,65 @@ func ParseResponse(packet []byte) ([]Record, error) {
 		count += int(binary.BigEndian.Uint16(packet[section:]))
 	}
 	var records []Record
-	for range count {
-		record, ok, next, err := parseRecord(packet, at)
+	var unread error
+	for i := range count {
+		record, next, err := parseRecord(packet, at)
 		if err != nil {
-			return records, fmt.Errorf("record: %w", err)
-		}
-		if ok {
+			unread = fmt.Errorf("record %d of %d: %w", i+1, count, err)
+		} else if record.Name != "" {
 			records = append(records, record)
+		}
+		if next == 0 {
+			break
 		}
 		at = next
 	}
-	return records, nil
+	return records, unread
 }
 
-// parseRecord reads the record at an offset, and returns the offset of the next one. It is
-// not ok if it has another type or class, or data that make no sense.
-func parseRecord(packet []byte, at int) (record Record, ok bool, next int, err error) {
-	name, at, err := dns.UnpackDomainName(packet, at)
-	if err != nil {
-		return Record{}, false, 0, err
+// parseRecord reads the record at an offset, and returns the offset of the next one; 0 if
+// nobody knows it. The record has no name if it has another type or class.
+func parseRecord(packet []byte, at int) (record Record, next int, err error) {
+	name, at, unread := unpackName(packet, at)
+	if at == 0 {
+		return Record{}, 0, unread
 	}
 	if at+fixedBytes > len(packet) {
-		return Record{}, false, 0, errShort
+		return Record{}, 0, errShort
 	}
 	fixed, data := packet[at:], at+fixedBytes
 	next = data + int(binary.BigEndian.Uint16(fixed[8:]))
 	if next > len(packet) {
-		return Record{}, false, 0, errShort
+		return Record{}, 0, errShort
 	}
 	class := binary.BigEndian.Uint16(fixed[2:])
 	record = Record{Type: Type(binary.BigEndian.Uint16(fixed)), Flush: class&flushBit != 0, TTL: binary.BigEndian.Uint32(fixed[4:])}
-	if class&^flushBit != dns.ClassINET || !record.parse(packet[:next], data) {
-		return Record{}, false, next, nil
+	switch {
+	case class&^flushBit != dns.ClassINET || !slices.Contains([]Type{A, AAAA, PTR, SRV, TXT}, record.Type):
+		return Record{}, next, nil
+	case unread == nil && !record.parse(packet[:next], data):
+		unread = errData
 	}
 	record.Name = nameOf(name)
-	return record, true, next, nil
+	return record, next, unread
+}
+
+// unpackName reads the name at an offset, and returns the offset of what follows, also if the
+// name makes no sense; 0 if nobody knows it.
+func unpackName(packet []byte, at int) (name string, next int, err error) {
+	if name, next, err = dns.UnpackDomainName(packet, at); err == nil {
+		return name, next, nil
+	}
+	for at < len(packet) && packet[at] > 0 && packet[at] < 0x40 {
+		at += 1 + int(packet[at])
+	}
+	switch {
+	case at >= len(packet) || packet[at] > 0 && packet[at] < 0xc0:
+		return "", 0, err
+	case packet[at] > 0: // a pointer ends a name
+		at++
+	}
+	return "", at + 1, err
 }
 
 // parse reads the data of a record, which begin at an offset and end with the packet. Names
@@ -136,9 +161,6 @@ func (r *Record) parse(packet []byte, at int) bool {
 			return false
 		}
 		r.Priority, r.Port, at = binary.BigEndian.Uint16(data), binary.BigEndian.Uint16(data[4:]), at+6
-	case PTR:
-	default:
-		return false
 	}
 	target, end, err := dns.UnpackDomainName(packet, at)
 	r.Target = nameOf(target)
