@@ -22,8 +22,11 @@ var policyName = regexp.MustCompile("^[A-Za-z0-9_-]{1,64}$")
 
 // application is an application at a URL, as a target has reported it.
 type application struct {
-	url  string
-	urls []string // as reported, from which url is chosen
+	// id identifies it, and url is where it can be reached. Both are chosen from urls.
+	id, url string
+	urls    []candidate
+	// isAsked says that it has answered itself, at a URL of the Configuration or of a finder.
+	isAsked bool
 	// name, uri and product are what a server reports, and therefore any text.
 	name, uri, product string
 	// kind is the type of the application, or empty if only a record of a network describes
@@ -39,7 +42,7 @@ type application struct {
 func describedBy(reported uatcp.Application) application {
 	return application{
 		name: clean(reported.Name), uri: clean(reported.URI), product: clean(reported.ProductURI),
-		kind: reported.Type, urls: reported.DiscoveryURLs,
+		kind: reported.Type, urls: candidates(reported.DiscoveryURLs),
 	}
 }
 
@@ -65,7 +68,7 @@ func admits(d *details.Details, a application) bool {
 
 // device returns the device of an application.
 func (a application) device(id string) discovery.Device {
-	device := discovery.Device{ID: a.url, Properties: map[string]string{PropertyURL: a.url}}
+	device := discovery.Device{ID: a.id, Properties: map[string]string{PropertyURL: a.url}}
 	if id == details.IDByApplicationURI && a.uri != "" {
 		device.ID = a.uri
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"akri.sh/akri/discovery/opcua/uatcp"
 	"akri.sh/akri/internal/backoff"
 )
@@ -23,6 +25,7 @@ const (
 	reasonRefused     = "refused"
 	reasonBrowse      = "browse"
 	reasonTooMany     = "too_many_servers"
+	reasonNoURL       = "no_url"
 )
 
 // call connects to one of the addresses, opens a channel to the server with the URL, and
@@ -34,7 +37,7 @@ func (s *search) call(ctx context.Context, addresses []netip.AddrPort, url strin
 	defer s.handler.calls.Release(1)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	connection, answering, err := dial(ctx, addresses)
+	connection, err := dial(ctx, addresses)
 	if err != nil {
 		return err
 	}
@@ -44,39 +47,37 @@ func (s *search) call(ctx context.Context, addresses []netip.AddrPort, url strin
 		return err
 	}
 	defer channel.Close()
-	return do(channel, answering)
+	return do(channel, netip.MustParseAddrPort(connection.RemoteAddr().String()).Addr())
 }
 
 // dial connects to the first address that accepts. It begins to try all of them in the
 // first half of its time, so that one that is silent does not take the time of the next.
-func dial(ctx context.Context, addresses []netip.AddrPort) (connected net.Conn, to netip.Addr, err error) {
+func dial(ctx context.Context, addresses []netip.AddrPort) (connected net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	attempts := make(chan func() (net.Conn, netip.Addr, error))
+	connections := make(chan net.Conn, len(addresses))
+	var attempts errgroup.Group
 	for i, address := range addresses {
-		go func() {
+		attempts.Go(func() error {
 			backoff.Sleep(ctx, time.Duration(i)*connectTimeout/2/time.Duration(len(addresses)))
 			connection, err := new(net.Dialer).DialContext(ctx, "tcp", address.String())
-			attempts <- func() (net.Conn, netip.Addr, error) { return connection, address.Addr(), err }
-		}()
+			if err == nil {
+				connections <- connection
+				cancel() // the other attempts
+			}
+			return err
+		})
 	}
-	var failures []error
-	for range addresses {
-		connection, address, err := (<-attempts)()
-		switch {
-		case err != nil:
-			failures = append(failures, err)
-		case connected == nil:
-			connected, to = connection, address
-			cancel() // of the other attempts
-		default:
+	err = attempts.Wait()
+	close(connections)
+	for connection := range connections {
+		if connected == nil {
+			connected, err = connection, nil
+		} else {
 			connection.Close()
 		}
 	}
-	if connected == nil {
-		return nil, netip.Addr{}, errors.Join(failures...)
-	}
-	return connected, to, nil
+	return connected, err
 }
 
 // failed counts a failed call.

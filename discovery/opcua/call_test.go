@@ -48,7 +48,7 @@ func TestSilentAddress(t *testing.T) {
 	began := time.Now()
 	w := discover(t, Options{Resolver: fakeResolver{"oven": "127.0.0.2 127.0.0.1"}}, oneURL, fmt.Sprintf("opc.tcp://oven:%d", p.port))
 	w.expect(p.url)
-	if took := time.Since(began); took > connectTimeout+firstPatience {
+	if took := time.Since(began); took > 2*connectTimeout {
 		t.Errorf("it took %v", took)
 	}
 
@@ -56,7 +56,7 @@ func TestSilentAddress(t *testing.T) {
 	closed := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(freePort(t)))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*connectTimeout)
 	defer cancel()
-	if _, _, err := dial(ctx, []netip.AddrPort{silent, closed}); err == nil || ctx.Err() != nil {
+	if _, err := dial(ctx, []netip.AddrPort{silent, closed}); err == nil || ctx.Err() != nil {
 		t.Errorf("got %v before the caller's deadline: %v", err, ctx.Err())
 	}
 }

@@ -3,7 +3,9 @@ package opcua
 import (
 	"context"
 	"math/rand/v2"
+	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,54 +60,63 @@ func announced(services []browse.Service, order int) []*target {
 		if path, _ := service.Text("path"); strings.Trim(path, "/") != "" {
 			url.Path = "/" + strings.TrimPrefix(path, "/")
 		}
-		if _, err := details.ParseURL(url.String()); err != nil {
+		url, err := details.ParseReported(url.String())
+		if err != nil {
 			continue
 		}
 		targets = append(targets, &target{
-			method: direct, text: url.String(), url: url, order: order, addresses: withPort(addresses, service.Port),
+			method: direct, candidate: candidate{url.String(), url}, order: order, addresses: withPort(addresses, service.Port),
 		})
 	}
 	return targets
 }
 
-// scan adds the servers that scans find, until ctx is done. first is called after the
-// first scan.
-func (s *search) scan(ctx context.Context, first func()) {
-	scan := s.details.Method.Scan
-	addresses := scan.Targets
-	for ctx.Err() == nil {
-		began := time.Now()
-		// The order is random, so that no device gets all connections at once, and nodes do
-		// not follow each other.
-		rand.Shuffle(len(addresses), func(i, j int) { addresses[i], addresses[j] = addresses[j], addresses[i] })
-		s.sweep(ctx, addresses, scan.ConnectionsPerSecond)
-		first()
-		backoff.Sleep(ctx, max(time.Until(began.Add(scan.Interval()))-rand.N(scan.Interval()/10), minPause))
+// onLink returns a function that reports whether an address belongs to a network of this
+// machine's interfaces.
+func onLink() func(netip.Addr) bool {
+	networks, _ := net.InterfaceAddrs() // without them, no address does
+	return func(addr netip.Addr) bool {
+		// Link-local addresses, which need a zone, are excluded as well.
+		return addr.IsGlobalUnicast() && slices.ContainsFunc(networks, func(each net.Addr) bool {
+			network, ok := each.(*net.IPNet)
+			return ok && network.Contains(addr.AsSlice())
+		})
 	}
 }
 
-// sweep connects to each address once and adds those where a server answers.
-func (s *search) sweep(ctx context.Context, addresses []netip.AddrPort, perSecond int) {
-	limiter := rate.NewLimiter(rate.Limit(perSecond), 1)
-	var group errgroup.Group
-	group.SetLimit(maxScanPending)
-	for _, address := range addresses {
-		url := details.URL{Host: address.Addr().String(), Port: address.Port()}
-		t := &target{method: direct, text: url.String(), url: url, order: s.configured + 1, addresses: []netip.AddrPort{address}}
-		if limiter.Wait(ctx) != nil {
-			break
+// scan adds the servers that answer at an address of the details, until ctx is done. first is
+// called after the first scan.
+func (s *search) scan(ctx context.Context, first func()) {
+	scan := s.details.Method.Scan
+	interval := time.Duration(scan.IntervalSeconds) * time.Second
+	limiter := rate.NewLimiter(rate.Limit(scan.ConnectionsPerSecond), 1)
+	for ctx.Err() == nil {
+		began := time.Now()
+		var group errgroup.Group
+		group.SetLimit(maxScanPending)
+		// The order is random, so that no device gets all connections at once, and nodes do
+		// not follow each other.
+		for _, i := range rand.Perm(len(scan.Targets)) {
+			address := scan.Targets[i]
+			url := details.URL{Host: address.Addr().String(), Port: address.Port()}
+			t := &target{method: direct, candidate: candidate{url.String(), url}, order: s.configured + 1, addresses: scan.Targets[i : i+1]}
+			if limiter.Wait(ctx) != nil {
+				break
+			}
+			group.Go(func() error {
+				if _, err := s.describe(ctx, t.addresses, t.text); err != nil {
+					return nil // there is no server
+				}
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if !s.admit(ctx, t) {
+					s.handler.options.Metrics.Failed(reasonTooMany)
+				}
+				return nil
+			})
 		}
-		group.Go(func() error {
-			if _, err := s.describe(ctx, t.addresses, t.text); err != nil {
-				return nil // there is no server
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if !s.admit(ctx, t) {
-				s.handler.options.Metrics.Failed(reasonTooMany)
-			}
-			return nil
-		})
+		_ = group.Wait() // no address is an error
+		first()
+		backoff.Sleep(ctx, max(time.Until(began.Add(interval))-rand.N(interval/10), minPause))
 	}
-	_ = group.Wait() // no address is an error
 }

@@ -1,6 +1,7 @@
 package opcua
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -74,9 +75,7 @@ var _ discovery.Handler = (*Handler)(nil)
 
 // New returns a handler.
 func New(options Options) *Handler {
-	if options.Log == nil {
-		options.Log = slog.Default()
-	}
+	options.Log = cmp.Or(options.Log, slog.Default())
 	if options.Resolver == nil {
 		options.Resolver = net.DefaultResolver
 	}

@@ -211,8 +211,8 @@ func TestFaultyServers(t *testing.T) {
 	metrics := monitor.New(registry)
 	began := time.Now()
 	w := discover(t, Options{Metrics: metrics},
-		"opcuaDiscoveryMethod: {standard: {discoveryUrls: "+
-			"['opc.tcp://%s', 'opc.tcp://%s', 'opc.tcp://127.0.0.1:%d', 'opc.tcp://no.invalid', '%s']}}",
+		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: "+
+			"['opc.tcp://%s', 'opc.tcp://%s', 'opc.tcp://127.0.0.1:%d', 'opc.tcp://no.invalid', '%s']}}, intervalSeconds: 1, misses: 1}",
 		web, silent, freePort(t), p.url)
 	w.expect(p.url)
 	if took := time.Since(began); took > 30*time.Second { // three seconds on an idle machine
@@ -288,7 +288,10 @@ func TestAnnounced(t *testing.T) {
 		{Port: 1, Addresses: []netip.Addr{addr("10.0.0.2")}, TXT: path("/a b"), OnLink: 1},
 		{Port: 1},
 	}, 3)
-	if len(all) != 1 || all[0].text != "opc.tcp://192.0.2.1:4840/UA" || len(all[0].addresses) != 2 || all[0].order != 3 {
+	if len(all) != 2 || all[1].text != "opc.tcp://10.0.0.2:1/a%20b" {
+		t.Fatalf("the targets are %+v", all)
+	}
+	if all[0].text != "opc.tcp://192.0.2.1:4840/UA" || len(all[0].addresses) != 2 || all[0].order != 3 {
 		t.Errorf("the targets are %+v", all)
 	}
 }
@@ -345,7 +348,7 @@ func TestMDNS(t *testing.T) {
 	await(t, "no device", func() bool { return len(found()) == 0 })
 	polls := failures(t, registry)[reasonConnect]
 	await(t, "three more polls", func() bool { return failures(t, registry)[reasonConnect] >= polls+3 })
-	if n := log.count("does not answer"); targets() != 1 || n != 1 {
+	if n := log.count("has failed"); targets() != 1 || n != 1 {
 		t.Errorf("%d targets; %d lines say that the server, which is announced, does not answer", targets(), n)
 	}
 	p.start(t, "Oven", nil)
@@ -401,7 +404,7 @@ func TestFirstListOfBrowser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		browser := make(fakeBrowser)
 		w := discover(t, Options{Browser: &faultyBrowser{fakeBrowser: browser}}, "opcuaDiscoveryMethod: {mdns: {}}")
-		time.Sleep(browseRetry + firstPatience + time.Second)
+		time.Sleep(browseRetry + 5*time.Second)
 		synctest.Wait()
 		if len(w.lists) > 0 {
 			t.Errorf("the first list is %v, without that of the browser", <-w.lists)

@@ -2,9 +2,9 @@ package opcua
 
 import (
 	"cmp"
-	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/opcua/details"
@@ -12,32 +12,37 @@ import (
 
 // devices returns one device for each application that passes the filters, ordered by ID.
 //
-// With id: url, applications are the same if they have the same URL, or if they have the
-// same application URI and an address in common: the same server, under several names.
-// Equal application URIs alone prove nothing, since many servers have a default one. With
-// id: applicationUri, the author says that they are unique.
+// With id: url, applications are the same if they have the same application URI, or one of
+// them none, and the same URL, or if they have the same application URI and an address in
+// common: the same server, under several names. Equal application URIs alone prove nothing,
+// since many servers have a default one. With id: applicationUri, the author says that they
+// are unique.
 //
 // A device has the URL of the first target that reports it. Applications must be ordered
 // as [search.current] orders them.
 func devices(d *details.Details, applications []application) []discovery.Device {
 	groups := group(applications, d.ID == details.IDByApplicationURI)
-	byID := map[string]discovery.Device{}
+	count := map[string]int{}
+	for _, members := range groups {
+		count[members[0].id]++
+	}
+	all := make([]discovery.Device, 0, len(groups))
 	for _, members := range groups {
 		merged := merge(members)
 		if !admits(d, merged) {
 			continue
 		}
-		device := merged.device(d.ID)
-		if _, taken := byID[device.ID]; !taken {
-			byID[device.ID] = device
+		if count[merged.id] > 1 && !merged.isAsked {
+			merged.id = distinctID(merged.id, merged)
 		}
+		all = append(all, merged.device(d.ID))
 	}
-	all := make([]discovery.Device, 0, len(byID))
-	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		all = append(all, byID[id])
-	}
-	return all
+	slices.SortStableFunc(all, func(a, b discovery.Device) int { return strings.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(all, func(a, b discovery.Device) bool { return a.ID == b.ID })
 }
+
+// distinctID returns an id for an application whose id another one has, too.
+func distinctID(id string, a application) string { return id + "#" + cmp.Or(a.uri, a.name) }
 
 // group returns applications that are the same, in the order of their first members.
 func group(applications []application, byURI bool) [][]application {
@@ -45,8 +50,11 @@ func group(applications []application, byURI bool) [][]application {
 	for _, a := range applications {
 		first := -1 // the first group of the application
 		for i, members := range groups {
+			isOther := func(b application) bool { return a.uri != "" && b.uri != "" && a.uri != b.uri }
+			isSame := func(b application) bool { return same(a, b, byURI) }
 			switch {
-			case !slices.ContainsFunc(members, func(b application) bool { return same(a, b, byURI) }):
+			case !slices.ContainsFunc(members, isSame) || slices.ContainsFunc(members, isOther):
+			case first >= 0 && a.uri == "": // it says nothing about both
 			case first < 0:
 				first, groups[i] = i, append(members, a)
 			default:
@@ -61,8 +69,16 @@ func group(applications []application, byURI bool) [][]application {
 }
 
 func same(a, b application, byURI bool) bool {
-	return a.url == b.url || a.uri != "" && a.uri == b.uri && (byURI ||
-		slices.ContainsFunc(a.addresses, func(each netip.AddrPort) bool { return slices.Contains(b.addresses, each) }))
+	if a.uri == "" || a.uri != b.uri {
+		return a.id == b.id && (a.uri == "" || b.uri == "")
+	}
+	knows := func(a, b application) bool {
+		return slices.ContainsFunc(a.addresses, func(each netip.AddrPort) bool {
+			return slices.Contains(b.addresses, each) ||
+				slices.ContainsFunc(b.urls, func(other candidate) bool { return other.url.Address() == each.String() })
+		})
+	}
+	return byURI || a.id == b.id || knows(a, b) || knows(b, a)
 }
 
 // merge returns the first application, with what only others report.

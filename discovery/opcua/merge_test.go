@@ -22,13 +22,22 @@ func parse(t testing.TB, text string) *details.Details {
 	return d
 }
 
+func at(addresses ...string) []netip.AddrPort {
+	var all []netip.AddrPort
+	for _, each := range addresses {
+		all = append(all, netip.MustParseAddrPort(each))
+	}
+	return all
+}
+
 func TestDevices(t *testing.T) {
 	const everything = "opcuaDiscoveryMethod: {standard: {}}"
 	server := func(url, uri string, addresses ...string) application {
-		a := application{url: url, name: "N", uri: uri, kind: "Server"}
-		for _, each := range addresses {
-			a.addresses = append(a.addresses, netip.MustParseAddrPort(each))
-		}
+		return application{url: url, name: "N", uri: uri, kind: "Server", addresses: at(addresses...)}
+	}
+	asked := func(address string, urls ...string) application {
+		a := server("opc.tcp://"+address, "urn:a", address)
+		a.urls = candidates(urls)
 		return a
 	}
 	for name, tc := range map[string]struct {
@@ -71,6 +80,37 @@ func TestDevices(t *testing.T) {
 			[]application{server("opc.tcp://a", ""), server("opc.tcp://b", "")},
 			"opc.tcp://a opc.tcp://b",
 		},
+		"one URL, two applications": {
+			"their URIs tell them apart", everything,
+			[]application{server("opc.tcp://a", "urn:a", "10.0.0.1:1"), server("opc.tcp://a", "urn:b", "10.0.0.1:1"), server("opc.tcp://b", "")},
+			"opc.tcp://a#urn:a opc.tcp://a#urn:b opc.tcp://b",
+		},
+		"one URL, two applications, and the first was asked": {
+			"it certainly has the URL", everything,
+			[]application{{url: "opc.tcp://a", uri: "urn:b", kind: "Server", isAsked: true}, server("opc.tcp://a", "urn:a")},
+			"opc.tcp://a opc.tcp://a#urn:a",
+		},
+		"one URL, two applications, and a record": {
+			"the record describes one of them", everything,
+			[]application{server("opc.tcp://a", "urn:a"), server("opc.tcp://a", "urn:b"), server("opc.tcp://a", "")},
+			"opc.tcp://a#urn:a opc.tcp://a#urn:b",
+		},
+		"two network cards": {
+			"both URLs were asked, and each answer has the other one", everything,
+			[]application{
+				asked("10.0.0.1:1", "opc.tcp://10.0.0.2:1", "opc.tcp://10.0.0.1:1"),
+				asked("10.0.0.2:1", "opc.tcp://10.0.0.2:1", "opc.tcp://10.0.0.1:1"),
+			},
+			"opc.tcp://10.0.0.1:1",
+		},
+		"two containers": {
+			"an address that both report, and at which none was asked, proves nothing", everything,
+			[]application{
+				asked("10.0.0.1:1", "opc.tcp://172.18.0.2:1", "opc.tcp://10.0.0.1:1"),
+				asked("10.0.0.2:1", "opc.tcp://172.18.0.2:1", "opc.tcp://10.0.0.2:1"),
+			},
+			"opc.tcp://10.0.0.1:1 opc.tcp://10.0.0.2:1",
+		},
 		"one address, two applications": {
 			"a server may have several, at different paths", everything,
 			[]application{server("opc.tcp://a/x", "urn:x", "10.0.0.1:1"), server("opc.tcp://a/y", "urn:y", "10.0.0.1:1")},
@@ -106,6 +146,9 @@ func TestDevices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
+			for i, a := range tc.applications {
+				tc.applications[i].id = a.url
+			}
 			for _, device := range devices(parse(t, tc.details), tc.applications) {
 				got = append(got, device.ID)
 			}
@@ -119,8 +162,8 @@ func TestDevices(t *testing.T) {
 func TestMergedProperties(t *testing.T) {
 	d := parse(t, "opcuaDiscoveryMethod: {standard: {}}")
 	found := devices(d, []application{
-		{url: "opc.tcp://plc:4840", name: "host"}, // a record of a network
-		{url: "opc.tcp://plc:4840", name: "Oven", uri: "urn:a", product: "p", kind: "Server", endpoints: "None/None"},
+		{id: "opc.tcp://plc:4840", url: "opc.tcp://plc:4840", name: "host"}, // a record of a network
+		{id: "opc.tcp://plc:4840", name: "Oven", uri: "urn:a", product: "p", kind: "Server", endpoints: "None/None"},
 	})
 	want := map[string]string{
 		PropertyURL: "opc.tcp://plc:4840", PropertyApplicationName: "Oven", PropertyApplicationURI: "urn:a", PropertyProductURI: "p",
@@ -139,7 +182,7 @@ func TestGroupsAtRandom(t *testing.T) {
 	for range 2000 {
 		all := make([]application, random.IntN(9))
 		for i := range all {
-			all[i] = application{url: fmt.Sprint("u", random.IntN(8)), uri: []string{"", "urn:a", "urn:b"}[random.IntN(3)]}
+			all[i] = application{id: fmt.Sprint("u", random.IntN(8)), uri: []string{"urn:a", "urn:b"}[random.IntN(2)]}
 			for range random.IntN(3) {
 				address := netip.AddrFrom4([4]byte{10, 0, 0, byte(random.IntN(5))})
 				all[i].addresses = append(all[i].addresses, netip.AddrPortFrom(address, 1))

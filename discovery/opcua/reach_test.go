@@ -18,12 +18,16 @@ func asked(t testing.TB, text, address string) origin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return origin{text: text, url: url, address: netip.MustParseAddr(address)}
+	answering := netip.MustParseAddr(address)
+	return origin{
+		candidate: candidate{text, url}, address: answering, asked: withPort([]netip.Addr{answering}, url.Port),
+		isOnLink: netip.MustParsePrefix("10.0.1.0/24").Contains,
+	}
 }
 
-// TestPublishedURL checks the URL of a device. The column "akri" is the URL that Akri's
+// TestIdentifyingURL checks the URL that identifies a server that another one reports. The column "akri" is the URL that Akri's
 // handler computes.
-func TestPublishedURL(t *testing.T) {
+func TestIdentifyingURL(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asked, address, urls string
 		isMissing            bool
@@ -94,26 +98,70 @@ func TestPublishedURL(t *testing.T) {
 			"", "",
 		},
 		"not a URL": {
-			"opc.tcp://lds:4840/", "10.0.0.5", "opc.tcp://plc\n:1", false,
+			"opc.tcp://lds:4840/", "10.0.0.5", "opc.tcp://p;lc:1", false,
 			"", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := asked(t, tc.asked, tc.address)
-			text, chosen, ok := choose(from, strings.Split(tc.urls, " "))
-			if ok && needsRelocation(from, chosen, tc.isMissing) {
-				text, chosen = relocate(from, chosen)
+			chosen, _, ok := from.choose(candidates(strings.Split(tc.urls, " ")))
+			if ok && (tc.isMissing || from.isElsewhere(chosen.url.Host)) {
+				chosen = from.relocate(chosen.url)
 			}
-			if text != tc.want {
-				t.Errorf("got %q, want %q", text, tc.want)
+			if chosen.text != tc.want {
+				t.Errorf("got %q, want %q", chosen.text, tc.want)
 			}
-			if parsed, err := details.ParseURL(text); ok && (err != nil || parsed != chosen) {
-				t.Errorf("%q does not mean %+v: %v", text, chosen, err)
+			if parsed, err := details.ParseURL(chosen.text); ok && (err != nil || parsed != chosen.url) {
+				t.Errorf("%+v has another URL: %v", chosen, err)
 			}
 			if got := akriURL(t, from, strings.Split(tc.urls, " "), tc.isMissing); got != tc.akri {
 				t.Errorf("Akri's URL is %q, not %q", got, tc.akri)
 			}
 		})
+	}
+}
+
+// TestItself checks the URL of a server that answers at a URL of the Configuration.
+func TestItself(t *testing.T) {
+	for name, tc := range map[string]struct {
+		asked string
+		urls  []string
+		want  string
+	}{
+		"no URL":               {"opc.tcp://10.0.0.5:4840/", nil, "opc.tcp://10.0.0.5:4840/"},
+		"an empty URL":         {"opc.tcp://plc:4840", []string{""}, "opc.tcp://plc:4840"},
+		"another scheme":       {"opc.tcp://plc:4840", []string{"opc.wss://plc:443", "http://plc"}, "opc.tcp://plc:4840"},
+		"the same":             {"opc.tcp://10.0.0.5:4840/", []string{"opc.tcp://10.0.0.5:4840/UA"}, "opc.tcp://10.0.0.5:4840/UA"},
+		"the second":           {"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://10.9.0.5:4840", "opc.tcp://10.0.0.5"}, "opc.tcp://10.0.0.5"},
+		"an address of it":     {"opc.tcp://plc:4840/", []string{"opc.tcp://10.0.0.5:4840"}, "opc.tcp://10.0.0.5:4840"},
+		"a name":               {"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://plc:4840/UA"}, "opc.tcp://10.0.0.5:4840/UA"},
+		"a container":          {"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://172.18.0.3:4840/"}, "opc.tcp://10.0.0.5:4840/"},
+		"a forwarded port":     {"opc.tcp://10.0.0.5:14840/", []string{"opc.tcp://10.0.0.5:4840"}, "opc.tcp://10.0.0.5:14840/"},
+		"any address":          {"opc.tcp://10.0.0.5:4840/", []string{"opc.tcp://[::]:4840/"}, "opc.tcp://10.0.0.5:4840/"},
+		"without brackets":     {"opc.tcp://10.0.0.5:4840/", []string{"opc.tcp://fd00::4:5:6:4840"}, "opc.tcp://10.0.0.5:4840/"},
+		"the path was written": {"opc.tcp://10.0.0.5:4840/line/1", []string{"opc.tcp://plc:4840/x"}, "opc.tcp://10.0.0.5:4840/line/1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := asked(t, tc.asked, "10.0.0.5").itself(candidates(tc.urls)); got.text != tc.want {
+				t.Errorf("got %s, want %s", got.text, tc.want)
+			}
+		})
+	}
+}
+
+// TestBestURL checks which URL of a server that another one reports is most likely to be
+// reachable.
+func TestBestURL(t *testing.T) {
+	for urls, want := range map[string]string{
+		"opc.tcp://10.9.0.7:1 opc.tcp://10.0.1.7:1":                       "opc.tcp://10.0.1.7:1", // in a network of the node
+		"opc.tcp://10.9.0.7:1 opc.tcp://10.0.1.7:1 opc.tcp://10.0.0.5:2":  "opc.tcp://10.0.0.5:2", // the host that was asked
+		"opc.tcp://10.9.0.7:1 opc.tcp://10.9.0.8:1 https://10.0.1.7:1":    "opc.tcp://10.9.0.7:1",
+		"opc.tcp://localhost:1 opc.tcp://oven:1 opc.tcp://192.168.5.5:1 ": "opc.tcp://oven:1",
+		"opc.tcp://localhost:1 opc.tcp://oven:1 opc.tcp://LDS:1 ":         "opc.tcp://LDS:1",
+	} {
+		if _, best, _ := asked(t, "opc.tcp://lds:4840", "10.0.0.5").choose(candidates(strings.Fields(urls))); best.text != want {
+			t.Errorf("%s: got %s, want %s", urls, best.text, want)
+		}
 	}
 }
 
@@ -150,7 +198,6 @@ func TestReachable(t *testing.T) {
 		resolved string
 		want     string
 	}{
-		"its own name":                 {"opc.tcp://lds:22", "10.0.0.9", "10.0.0.5:22"}, // not what the name resolves to now
 		"its own address":              {"opc.tcp://10.0.0.5:4855", "10.0.0.5", "10.0.0.5:4855"},
 		"a name of its address":        {"opc.tcp://plc:4855", "10.0.0.5 10.0.0.6", "10.0.0.5:4855"},
 		"another host":                 {"opc.tcp://10.0.0.6:4855", "10.0.0.6", ""},
@@ -249,21 +296,24 @@ func FuzzURLs(f *testing.F) {
 	f.Add("opc.tcp://10.0.0.6:1", false)
 	f.Fuzz(func(t *testing.T, url string, isMissing bool) {
 		from := asked(t, "opc.tcp://10.0.0.5:4840/", "10.0.0.5")
-		text, chosen, ok := choose(from, []string{url})
+		if itself := from.itself(candidates([]string{url})); itself.url.Host != from.url.Host || itself.url.Port != from.url.Port {
+			t.Errorf("%q made a server that was asked %+v", url, itself)
+		}
+		chosen, _, ok := from.choose(candidates([]string{url}))
 		if !ok {
 			return
 		}
-		if needsRelocation(from, chosen, isMissing) {
-			text, chosen = relocate(from, chosen)
+		if isMissing || from.isElsewhere(chosen.url.Host) {
+			chosen = from.relocate(chosen.url)
 		}
-		if _, err := details.ParseURL(text); err != nil && len(text) < 1024 {
-			t.Errorf("%q became %q: %v", url, text, err)
+		if _, err := details.ParseURL(chosen.text); err != nil && len(chosen.text) < 1024 {
+			t.Errorf("%q became %q: %v", url, chosen.text, err)
 		}
 		var resolved []netip.Addr
-		if addr, err := netip.ParseAddr(chosen.Host); err == nil {
+		if addr, err := netip.ParseAddr(chosen.url.Host); err == nil {
 			resolved = append(resolved, addr)
 		}
-		for _, each := range reachable(from, chosen, resolved, details.Hosts{}) {
+		for _, each := range reachable(from, chosen.url, resolved, details.Hosts{}) {
 			if each.Addr() != from.address {
 				t.Errorf("%q leads to %s", url, each)
 			}

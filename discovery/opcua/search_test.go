@@ -67,9 +67,9 @@ func TestAnnouncedWithoutRoom(t *testing.T) {
 func TestOrder(t *testing.T) {
 	s := newSearch(New(Options{}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
 	for order, urls := range map[int][]string{1: {"c", "a"}, 0: {"z", "b"}} {
-		x := &target{method: standard, text: urls[0], order: order, servers: map[string]*server{}}
+		x := &target{method: standard, candidate: candidate{text: urls[0]}, order: order, servers: map[string]*server{}}
 		for _, url := range urls {
-			x.servers[url] = &server{published: application{url: url}}
+			x.servers[url] = &server{published: &application{url: url}}
 		}
 		s.targets[x.key()] = x
 		s.publish(t.Context(), x)

@@ -7,11 +7,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
-	"akri.sh/akri/discovery/opcua/details"
 	"akri.sh/akri/discovery/opcua/uatcp"
 )
 
@@ -31,19 +29,21 @@ const (
 // server is a server that a target reports.
 type server struct {
 	reported application // as the target reports it
-	text     string      // the reported URL
-	url      details.URL
+	// id is the URL that identifies it, unless its host does not exist: then, moved does. best
+	// is the one that is most likely to be reachable.
+	id, moved, best candidate
 
 	missed   int  // answers in a row without it
 	isLatest bool // the answer that is read at the moment has it
 
 	// What was looked up.
 	name        name
-	location    application // only the URL and the addresses
+	location    application // only the URL, the id and the addresses
 	description application
 	next        time.Time
 
-	published application
+	// published is nil until its name was looked up.
+	published *application
 }
 
 // name is what is known about the name of a host.
@@ -57,42 +57,70 @@ type name struct {
 // complete sets what is published of a server, with what the target does not say about it:
 // the addresses of its name, which decide about its URL, and its endpoints. What was known
 // stays valid if a look-up fails.
-func (s *search) complete(ctx context.Context, from origin, r *server) {
+func (s *search) complete(ctx context.Context, from origin, r *server) error {
 	if !time.Now().Before(r.next) {
-		s.lookUp(ctx, from, r)
-		r.next = time.Now().Add(completeInterval - rand.N(completeInterval/5))
+		if err := s.lookUp(ctx, from, r); err != nil {
+			return err
+		}
+		r.next = soon()
 	}
 	a := r.reported
 	if a.kind == "" && r.description.kind != "" {
 		a = r.description
 	}
-	a.url, a.addresses, a.endpoints = r.location.url, r.location.addresses, r.description.endpoints
-	r.published = a
+	a.id, a.url, a.addresses = r.location.id, r.location.url, r.location.addresses
+	if a.uri == r.description.uri { // otherwise another application answers at the URL
+		a.endpoints = r.description.endpoints
+	}
+	r.published = &a
+	return nil
 }
 
+// soon returns when to look up again what rarely changes.
+func soon() time.Time { return time.Now().Add(completeInterval - rand.N(completeInterval/5)) }
+
 // lookUp looks up the name of a server, and asks the server for its description if the
-// handler may connect to it.
-func (s *search) lookUp(ctx context.Context, from origin, r *server) {
-	_ = s.resolve(ctx, &r.name, r.url.Host) // what was known stays valid
-	text, chosen, addresses := r.text, r.url, r.name.addresses
-	if needsRelocation(from, chosen, r.name.isMissing) {
-		text, chosen = relocate(from, chosen)
-		addresses = []netip.Addr{from.address}
+// handler may connect to it. It is an error if DNS does not say whether the name exists,
+// since the id depends on it.
+func (s *search) lookUp(ctx context.Context, from origin, r *server) error {
+	chosen, addresses := r.moved, []netip.Addr{from.address}
+	if host := r.id.url.Host; !from.isElsewhere(host) {
+		err := s.resolve(ctx, &r.name, host)
+		switch {
+		case strings.EqualFold(host, from.url.Host):
+			chosen = r.id // at the address that has answered
+		case len(r.name.addresses) > 0:
+			chosen, addresses = r.id, r.name.addresses
+		case !r.name.isMissing:
+			return err
+		}
 	}
-	permitted := reachable(from, chosen, addresses, s.details.Hosts)
-	if text != r.location.url || len(permitted) == 0 {
+	id := chosen.text
+	if r.best != r.id {
+		chosen, addresses = r.best, []netip.Addr{from.address}
+		if addr, err := netip.ParseAddr(chosen.url.Host); err == nil {
+			addresses[0] = addr.Unmap()
+		}
+	}
+	permitted := reachable(from, chosen.url, addresses, s.details.Hosts)
+	if chosen.url.String() != r.location.url || len(permitted) == 0 {
 		r.description = application{} // of another server, or not permitted any longer
 	}
-	r.location.url, r.location.addresses = text, withPort(addresses, chosen.Port)
-	if len(permitted) == 0 {
-		return
+	isAsked := strings.TrimSuffix(chosen.url.String(), "/") == strings.TrimSuffix(from.url.String(), "/")
+	if isAsked && from.self.kind != "" && from.self.uri != r.reported.uri {
+		id = distinctID(id, r.reported) // another application answers there
 	}
-	if described, err := s.describe(ctx, permitted, text); err != nil {
+	r.location = application{id: id, url: chosen.url.String(), addresses: withPort(addresses, chosen.url.Port)}
+	if len(permitted) == 0 {
+		return nil
+	}
+	if described, err := s.describe(ctx, permitted, chosen.text); err != nil {
 		s.failed(err)
 	} else {
 		described.urls = nil
 		r.description = described
 	}
+	return nil
 }
 
 // resolve looks up the name of a host.
@@ -145,7 +173,8 @@ func (s *search) describe(ctx context.Context, addresses []netip.AddrPort, url s
 		policies = appendPolicy(policies, each)
 	}
 	err := s.call(ctx, addresses, url, func(channel *uatcp.Channel, _ netip.Addr) error {
-		if err := channel.GetEndpoints(url, add); err != nil || a.kind != "" {
+		var status uatcp.StatusCode
+		if err := channel.GetEndpoints(url, add); err != nil && !errors.As(err, &status) || a.kind != "" {
 			return err
 		}
 		// Some servers have endpoints only for the exact URL that they know.
@@ -156,12 +185,10 @@ func (s *search) describe(ctx context.Context, addresses []netip.AddrPort, url s
 		if servers != 1 {
 			return fmt.Errorf("%w: no endpoint, and %d servers", uatcp.ErrMalformed, servers)
 		}
-		known := slices.IndexFunc(a.urls, func(each string) bool { _, err := details.ParseURL(each); return err == nil })
-		if known < 0 {
-			return nil
-		}
-		if err := channel.GetEndpoints(a.urls[known], add); err != nil && ctx.Err() == nil {
-			s.failed(err) // the description is enough
+		if len(a.urls) > 0 {
+			if err := channel.GetEndpoints(a.urls[0].text, add); err != nil && ctx.Err() == nil {
+				s.failed(err) // the description is enough
+			}
 		}
 		return nil
 	})

@@ -31,6 +31,8 @@ type plc struct {
 	stop  func()
 	finds atomic.Int32 // calls of FindServers
 	asks  atomic.Int32 // calls of GetEndpoints
+	// isFaulty says that FindServers is refused.
+	isFaulty atomic.Bool
 	// records is the answer to FindServersOnNetwork.
 	records atomic.Pointer[[]*ua.ServerOnNetwork]
 }
@@ -96,6 +98,11 @@ func (p *plc) serve(ctx context.Context, connection *uacp.Conn, name string, app
 		case *ua.FindServersRequest:
 			p.finds.Add(1)
 			answer = &ua.FindServersResponse{ResponseHeader: goodHeader(r), Servers: applications()}
+			if p.isFaulty.Load() {
+				fault := goodHeader(r)
+				fault.ServiceResult = ua.StatusBadServiceUnsupported
+				answer = &ua.ServiceFault{ResponseHeader: fault}
+			}
 		case *ua.FindServersOnNetworkRequest:
 			network := &ua.FindServersOnNetworkResponse{ResponseHeader: goodHeader(r)}
 			if records := p.records.Load(); records != nil {

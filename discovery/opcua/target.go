@@ -2,15 +2,16 @@ package opcua
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 
-	"akri.sh/akri/discovery/opcua/details"
+	"golang.org/x/sync/errgroup"
+
 	"akri.sh/akri/discovery/opcua/uatcp"
 	"akri.sh/akri/internal/backoff"
 )
@@ -27,18 +28,21 @@ const (
 // target is a server that is polled.
 type target struct {
 	method method
-	text   string
-	url    details.URL
-	order  int
+	candidate
+	order int
 
 	// The goroutine in follow owns these.
 	name     name               // of the URL's host
-	servers  map[string]*server // that it reports, by URL
+	self     application        // what it says about itself
+	next     time.Time          // when it is asked for that again
+	servers  map[string]*server // that it reports, by URL and application URI
 	failures int                // in a row
+	patience time.Time          // until when the first list waits for it
+	hasOdd   bool               // the log says that one has no URL
 
 	// The search's mu guards these.
 	addresses []netip.AddrPort // of a server that was found
-	isPolled  bool             // at least once
+	isPolled  bool             // there is a first result
 	// published has the servers that are complete, ordered by URL.
 	published []application
 }
@@ -49,14 +53,12 @@ func (t *target) key() string { return string(t.method) + " " + t.text }
 // follow polls a target until ctx is done or the target is forgotten. The jitter of the
 // pauses spreads the handlers of many nodes.
 func (s *search) follow(ctx context.Context, t *target) {
-	patience := time.Now().Add(firstPatience)
+	interval := time.Duration(s.details.IntervalSeconds) * time.Second
+	// The first list waits for twice as long as it takes until a server is gone.
+	t.patience = time.Now().Add(interval * time.Duration(2*s.details.Misses+1))
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := s.poll(ctx, t)
-		if err != nil && time.Now().Before(patience) && backoff.Sleep(ctx, firstRetry) {
-			continue
-		}
-		patience = time.Time{}
 		if ctx.Err() != nil {
 			return
 		}
@@ -65,8 +67,11 @@ func (s *search) follow(ctx context.Context, t *target) {
 		if !s.publish(ctx, t) {
 			return
 		}
-		interval := s.details.Interval()
-		backoff.Sleep(ctx, max(time.Until(began.Add(interval*9/10+rand.N(interval/5))), minPause))
+		pause := min(interval, maxFirstPause)
+		if t.isPolled {
+			pause = interval
+		}
+		backoff.Sleep(ctx, max(time.Until(began.Add(pause*9/10+rand.N(pause/5))), minPause))
 	}
 }
 
@@ -76,8 +81,11 @@ func (s *search) note(t *target, err error) {
 	switch {
 	case err != nil:
 		s.failed(err)
+		if reason(err) == reasonUnsupported {
+			t.patience = time.Time{} // asking again does not help
+		}
 		if t.failures++; t.failures == 1 {
-			log.Warn("An OPC UA server does not answer; asking it again with each poll", "err", err)
+			log.Warn("Asking an OPC UA server, or DNS for those that it knows, has failed; asking again with each poll", "err", err)
 		}
 	case t.failures > 0:
 		t.failures = 0
@@ -86,28 +94,27 @@ func (s *search) note(t *target, err error) {
 }
 
 // poll asks a target, and completes what it reports. Nothing is published meanwhile: until
-// then, a server that is known stays as it was.
+// then, a server that is known stays as it was. The error may be that of DNS.
 func (s *search) poll(ctx context.Context, t *target) error {
 	from, err := s.ask(ctx, t)
 	s.judge(t, err == nil)
-	if err != nil || t.method == direct {
+	if err != nil {
 		return err
 	}
-	var group sync.WaitGroup
-	defer group.Wait()
+	var group errgroup.Group
 	for _, r := range t.servers { // in random order, so that a slow one is not always first
-		if r.missed > 0 {
+		if r.missed > 0 || r.reported.isAsked || r.id.text == "" {
 			continue
 		}
-		if err := s.calls.Acquire(ctx, 1); err != nil {
-			return err
+		if s.calls.Acquire(ctx, 1) != nil {
+			break
 		}
-		group.Go(func() {
+		group.Go(func() error {
 			defer s.calls.Release(1)
-			s.complete(ctx, from, r)
+			return s.complete(ctx, from, r)
 		})
 	}
-	return nil
+	return group.Wait()
 }
 
 // judge ends the reading of an answer, and forgets the servers that were missing too often.
@@ -131,71 +138,101 @@ func (s *search) ask(ctx context.Context, t *target) (origin, error) {
 		return origin{}, err
 	}
 	defer s.calls.Release(1)
-	from := origin{text: t.text, url: t.url}
-	if t.method == direct {
-		return from, s.askServer(ctx, t)
+	s.mu.Lock()
+	from := origin{candidate: t.candidate, asked: t.addresses, isOnLink: onLink()}
+	s.mu.Unlock()
+	if t.method != direct {
+		if err := s.resolve(ctx, &t.name, t.url.Host); len(t.name.addresses) == 0 {
+			return from, err
+		}
+		from.asked = withPort(t.name.addresses, t.url.Port)
 	}
-	if err := s.resolve(ctx, &t.name, t.url.Host); len(t.name.addresses) == 0 {
+	if err := s.askSelf(ctx, t, from.asked); err != nil {
 		return from, err
 	}
-	err := s.call(ctx, withPort(t.name.addresses, t.url.Port), t.text, func(channel *uatcp.Channel, answering netip.Addr) error {
+	from.self = t.self
+	if t.method == direct {
+		s.report(t, from, from.self, true)
+		return from, nil
+	}
+	count, isFound := 0, from.self.kind == ""
+	err := s.call(ctx, from.asked, t.text, func(channel *uatcp.Channel, answering netip.Addr) error {
 		from.address = answering
 		if t.method == network { // the filters do not apply to the names of records, which are those of hosts
-			return channel.FindServersOnNetwork(func(each uatcp.Application) { s.report(t, from, describedBy(each)) })
+			return channel.FindServersOnNetwork(func(each uatcp.Application) { s.report(t, from, describedBy(each), false) })
 		}
 		return channel.FindServers(func(each uatcp.Application) {
-			if a := describedBy(each); admits(s.details, a) { // others need no look-ups
-				s.report(t, from, a)
+			a := describedBy(each)
+			isSelf := !isFound && a.uri == from.self.uri // others may have the same URI
+			count, isFound = count+1, isFound || isSelf
+			if admits(s.details, a) { // others need no look-ups
+				s.report(t, from, a, isSelf)
 			}
 		})
 	})
+	var status uatcp.StatusCode
+	if t.method == standard && count == 0 && (err == nil || errors.As(err, &status)) && from.self.kind != "" && admits(s.details, from.self) {
+		s.report(t, from, from.self, true) // it does not say which servers it knows, but answers
+		return from, nil
+	}
 	return from, err
 }
 
-// report records a server that an answer of a target has, if it has a URL with the scheme
-// opc.tcp and there is room. If the answer turns out to be none, a new one is forgotten.
-func (s *search) report(t *target, from origin, a application) {
-	chosen, url, ok := choose(from, a.urls)
-	if !ok {
-		return
+// askSelf asks a server for its own description: one that was found each time, others from
+// time to time.
+func (s *search) askSelf(ctx context.Context, t *target, addresses []netip.AddrPort) error {
+	if t.method == network || t.method == standard && time.Now().Before(t.next) {
+		return nil
 	}
-	r := t.servers[chosen]
+	self, err := s.describe(ctx, addresses, t.text)
+	switch {
+	case err == nil:
+		t.self = self
+	case t.method == direct || t.self.kind == "" && !errors.Is(err, uatcp.ErrMalformed) && time.Now().Before(t.patience):
+		return err
+	case t.next.IsZero():
+		s.failed(err)
+	}
+	t.next = soon()
+	return nil
+}
+
+// report records a server that an answer of a target has, if there is room: the target
+// itself, or another one. If the answer turns out to be none, a new one is forgotten.
+func (s *search) report(t *target, from origin, a application, isSelf bool) {
+	id, best, ok := from.choose(a.urls)
+	moved := from.relocate(id.url)
+	if isSelf {
+		moved = from.itself(a.urls)
+		// Each node has a loopback device: a URL that tells others more identifies the server.
+		if isSelf = !ok || !from.address.IsLoopback() || from.rank(id.url.Host) == 3; isSelf {
+			id, ok = moved, true
+		}
+	}
+	r := t.servers[id.text+" "+a.uri]
 	if r == nil {
 		if !s.servers.TryAcquire(1) {
 			s.handler.options.Metrics.Failed(reasonTooMany)
 			return
 		}
-		r = &server{text: chosen, url: url, missed: s.details.Misses - 1}
-		t.servers[chosen] = r
-	}
-	a.urls = nil // one is chosen
-	r.reported, r.isLatest = a, true
-}
-
-// askServer asks a server that was found for its own description. Its URL is the address at
-// which it was found, with the path that it reports.
-func (s *search) askServer(ctx context.Context, t *target) error {
-	s.mu.Lock()
-	addresses := t.addresses
-	s.mu.Unlock()
-	a, err := s.describe(ctx, addresses, t.text)
-	if err != nil {
-		return err
-	}
-	a.url, a.addresses = t.text, addresses
-	for _, text := range a.urls {
-		if reported, err := details.ParseURL(text); err == nil && reported.Port == t.url.Port && t.url.Path == "" {
-			reported.Host = t.url.Host
-			a.url = reported.String()
-			break
+		r = &server{missed: s.details.Misses - 1}
+		t.servers[id.text+" "+a.uri] = r
+		if !ok {
+			s.handler.options.Metrics.Failed(reasonNoURL)
+			if !t.hasOdd {
+				s.handler.options.Log.Warn("An OPC UA server is left out: it has no URL with the scheme opc.tcp that can be understood",
+					"by", t.text, "name", a.name, "uri", a.uri)
+			}
+			t.hasOdd = true
 		}
 	}
-	a.urls = []string{t.text}
-	s.report(t, origin{url: t.url}, a)
-	if r := t.servers[t.text]; r != nil {
-		r.published = a
+	if isSelf {
+		a.isAsked, a.id, a.url, a.addresses, a.endpoints = true, id.text, id.url.String(), from.asked, from.self.endpoints
+		r.published = &a
+	} else {
+		a.urls = nil // those that count are chosen
 	}
-	return nil
+	r.id, r.moved, r.best, r.isLatest, r.reported = id, moved, best, true, a
 }
 
 // publish makes the servers that a target reports known to the search. It reports false if
@@ -203,13 +240,16 @@ func (s *search) askServer(ctx context.Context, t *target) error {
 // announce it any longer.
 func (s *search) publish(ctx context.Context, t *target) bool {
 	var latest []application
-	for _, url := range slices.Sorted(maps.Keys(t.servers)) {
-		latest = append(latest, t.servers[url].published)
+	for _, key := range slices.Sorted(maps.Keys(t.servers)) {
+		if r := t.servers[key]; r.published != nil {
+			latest = append(latest, *r.published)
+		}
 	}
+	isPolled := t.isPolled || t.failures == 0 || !time.Now().Before(t.patience)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !t.isPolled || !reflect.DeepEqual(latest, t.published) {
-		t.isPolled, t.published = true, latest
+	if isPolled != t.isPolled || !reflect.DeepEqual(latest, t.published) {
+		t.isPolled, t.published = isPolled, latest
 		s.notify()
 	}
 	isAnnounced := slices.ContainsFunc(s.announced, func(each *target) bool { return each.key() == t.key() })

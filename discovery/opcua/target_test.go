@@ -19,7 +19,7 @@ type fakeTarget struct {
 }
 
 func newFakeTarget(s *search) fakeTarget {
-	return fakeTarget{&target{method: standard, text: "lds", servers: map[string]*server{}}, s}
+	return fakeTarget{&target{method: standard, candidate: candidate{text: "lds"}, servers: map[string]*server{}}, s}
 }
 
 // answers makes the target answer with servers at some hosts.
@@ -29,9 +29,9 @@ func (f fakeTarget) answers(hosts ...string) {
 }
 
 func (f fakeTarget) report(hosts ...string) {
-	from := origin{text: "opc.tcp://lds", url: details.URL{Host: "lds", Port: 4840}}
+	from := origin{candidate: candidate{"opc.tcp://lds", details.URL{Host: "lds", Port: 4840}}, isOnLink: onLink()}
 	for _, host := range hosts {
-		f.search.report(f.target, from, application{name: host, urls: []string{"https://" + host, "opc.tcp://" + host}})
+		f.search.report(f.target, from, application{name: host, urls: candidates([]string{"https://" + host, "opc.tcp://" + host})}, false)
 	}
 }
 
@@ -41,7 +41,7 @@ func (f fakeTarget) end(isAnswer bool) { f.search.judge(f.target, isAnswer) }
 func (f fakeTarget) hosts() string {
 	var hosts []string
 	for _, r := range f.servers {
-		hosts = append(hosts, r.url.Host)
+		hosts = append(hosts, r.id.url.Host)
 	}
 	slices.Sort(hosts)
 	return strings.Join(hosts, " ")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"akri.sh/akri/discovery/details"
 )
@@ -62,9 +61,6 @@ type Method struct {
 type URLs struct {
 	DiscoveryURLs []string `json:"discoveryUrls"`
 }
-
-// Interval returns the time between two polls.
-func (d *Details) Interval() time.Duration { return time.Duration(d.IntervalSeconds) * time.Second }
 
 // Parse returns the discoveryDetails, with defaults.
 func Parse(discoveryDetails string) (*Details, error) {

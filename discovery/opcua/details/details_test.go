@@ -139,6 +139,42 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
+func TestParseReported(t *testing.T) {
+	for text, want := range map[string]string{
+		"opc.tcp://plc:4841/UA//Server":          "opc.tcp://plc:4841/UA//Server",
+		"OPC.TCP://Plc":                          "opc.tcp://plc:4840",
+		" opc.tcp:// plc :4841/two words ":       "opc.tcp://plc:4841/two%20words",
+		"opc.tcp://plc:4841/a%20b c":             "opc.tcp://plc:4841/a%20b%20c",
+		"opc.tcp://plc:4841/50%/c d":             "opc.tcp://plc:4841/50%25/c%20d",
+		"opc.tcp://plc:4841/UA?line=1#x":         "opc.tcp://plc:4841/UA",
+		"opc.tcp://plc?line=1":                   "opc.tcp://plc:4840",
+		"opc.tcp://plc:0/UA":                     "opc.tcp://plc:4840/UA",
+		"opc.tcp://plc:":                         "opc.tcp://plc:4840",
+		"opc.tcp://Прибор:4841/станок":           "opc.tcp://xn--90antbfd:4841/%D1%81%D1%82%D0%B0%D0%BD%D0%BE%D0%BA",
+		"opc.tcp://größe.example":                "opc.tcp://xn--gre-6ka8i.example:4840",
+		"Opc.Tcp://[fd00::1]:4841":               "opc.tcp://[fd00::1]:4841",
+		"":                                       "",
+		"opc.tcp://":                             "",
+		"opc.tcp:///UA":                          "",
+		"opc.wss://plc":                          "",
+		"http://plc":                             "",
+		"opc.tcp://p lc":                         "",
+		"opc.tcp://u:p@plc":                      "",
+		"opc.tcp://plc:70000":                    "",
+		"opc.tcp://[plc":                         "",
+		"opc.tcp://p\x00lc":                      "",
+		"OPC.TCP://" + strings.Repeat("a", 2000): "",
+	} {
+		u, err := ParseReported(text)
+		switch {
+		case (err == nil) != (want != ""):
+			t.Errorf("%q is %v: %v", text, u, err)
+		case err == nil && u.String() != want:
+			t.Errorf("%q is %s, want %s", text, u, want)
+		}
+	}
+}
+
 // FuzzParseURL checks that a URL stays the same when it is parsed again.
 func FuzzParseURL(f *testing.F) {
 	f.Add("opc.tcp://[fd00::1]:4840/a%20b")
@@ -154,13 +190,27 @@ func FuzzParseURL(f *testing.F) {
 	})
 }
 
+// FuzzParseReported checks that what a server reports becomes a URL that an author could write.
+func FuzzParseReported(f *testing.F) {
+	f.Add("OPC.TCP:// plc:0/a b?c")
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := ParseReported(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParseURL(u.String()); len(u.String()) <= maxURLBytes && (err != nil || again != u) {
+			t.Errorf("%q is %+v, and again %+v, %v", text, u, again, err)
+		}
+	})
+}
+
 // FuzzParse checks that no details make the parser panic, or pass without a method.
 func FuzzParse(f *testing.F) {
 	f.Add("opcuaDiscoveryMethod: {standard: {}, scan: {cidrs: [10.1.2.0/30]}}")
 	f.Add("{opcuaDiscoveryMethod: {mdns: {}}, allowHosts: ['*.a', 10.0.0.0/8], id: applicationUri}")
 	f.Fuzz(func(t *testing.T, text string) {
 		d, err := Parse(text)
-		if err == nil && (d.Method == nil || *d.Method == (Method{}) || d.Interval() <= 0) {
+		if err == nil && (d.Method == nil || *d.Method == (Method{}) || d.IntervalSeconds <= 0) {
 			t.Errorf("%q passed: %+v", text, d)
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"time"
 
 	"akri.sh/akri/discovery/details"
 )
@@ -25,7 +24,8 @@ const (
 type Scan struct {
 	CIDRs []string `json:"cidrs"`
 	Ports []int    `json:"ports"`
-	// ConnectionsPerSecond is the rate of attempts.
+	// ConnectionsPerSecond is the rate of attempts, and IntervalSeconds the time between the
+	// beginnings of two scans.
 	ConnectionsPerSecond int `json:"connectionsPerSecond"`
 	IntervalSeconds      int `json:"intervalSeconds"`
 
@@ -33,9 +33,6 @@ type Scan struct {
 	Networks []netip.Prefix   `json:"-"`
 	Targets  []netip.AddrPort `json:"-"`
 }
-
-// Interval returns the time between the beginnings of two scans.
-func (s *Scan) Interval() time.Duration { return time.Duration(s.IntervalSeconds) * time.Second }
 
 func (s *Scan) check(path string) error {
 	if s == nil {

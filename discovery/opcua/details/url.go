@@ -1,6 +1,7 @@
 package details
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"golang.org/x/net/idna"
 )
 
 const (
@@ -53,10 +56,29 @@ func ParseURL(text string) (URL, error) {
 	switch {
 	case parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" || parsed.ForceQuery:
 		return URL{}, errors.New("a user, a query and a fragment are not possible")
-	case !validHost(u.Host):
+	case !validHost(u.Host) || strings.Contains(u.Host, ":") && parsed.Host[0] != '[':
 		return URL{}, errors.New("the host is not a name or an IP address")
 	}
 	return u, nil
+}
+
+// reported matches URLs as servers report them: other than authors, they may write the
+// scheme in another case, blanks, a query, a name in another alphabet, and the port 0.
+var reported = regexp.MustCompile(`(?is)^\s*opc\.tcp://\s*(\[[^\]]*\]|[^/?#:\s]+)\s*(:[0-9]*)?\s*(/[^?#]*)?([?#].*)?$`)
+
+// ParseReported parses a URL as a server reports it.
+func ParseReported(text string) (URL, error) {
+	parts := reported.FindStringSubmatch(text)
+	if u, err := ParseURL(text); err == nil || parts == nil {
+		return u, err
+	}
+	host, _ := idna.ToASCII(strings.ToLower(parts[1])) // ParseURL refuses what it cannot convert
+	if strings.Trim(parts[2], ":0") == "" {
+		parts[2] = "" // the default
+	}
+	path := strings.TrimSpace(parts[3])
+	unescaped, _ := url.PathUnescape(path) // empty if it was not escaped well
+	return ParseURL(Scheme + host + parts[2] + (&url.URL{Path: cmp.Or(unescaped, path)}).EscapedPath())
 }
 
 // String returns the URL, always with a port.

@@ -1,0 +1,198 @@
+package opcua
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gopcua/opcua/ua"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"akri.sh/akri/discovery/monitor"
+)
+
+// TestOddURLs has servers that answer at a URL of the Configuration, and report others, or
+// none.
+func TestOddURLs(t *testing.T) {
+	t.Parallel()
+	for name, urls := range map[string][]string{
+		"null":           nil,
+		"empty":          {""},
+		"another scheme": {"http://127.0.0.1/", "opc.wss://127.0.0.1"},
+		"a container":    {"opc.tcp://172.18.0.3:4840"},
+		"a name":         {"opc.tcp://a1b2c3d4:4840"},
+		"any address":    {"opc.tcp://0.0.0.0:4840"},
+		"port 0":         {"opc.tcp://127.0.0.1:0"},
+		"no brackets":    {"opc.tcp://fe80::1:2:3:4840"},
+		"a password":     {"opc.tcp://me:secret@127.0.0.1:4840"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			itself := describe(ua.ApplicationTypeServer, "Oven", urls...)
+			p := startServer(t, "Oven", func() []*ua.ApplicationDescription { return []*ua.ApplicationDescription{itself} })
+			device := discover(t, Options{Resolver: fakeResolver{}}, oneURL, p.url).expect(p.url)[0]
+			for property, want := range map[string]string{PropertyURL: p.url, PropertyApplicationName: "Oven", PropertyEndpoints: "None/None"} {
+				if got := device.Properties[property]; got != want {
+					t.Errorf("%s is %q, want %q", property, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestLoopback has a server that is asked at the loopback device, which each node has. A name
+// that exists is better.
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	itself := describe(ua.ApplicationTypeServer, "Oven", "opc.tcp://node-1:4840/UA")
+	p := startServer(t, "Oven", func() []*ua.ApplicationDescription { return []*ua.ApplicationDescription{itself} })
+	discover(t, Options{Resolver: fakeResolver{"node-1": "192.0.2.1"}}, oneURL, p.url).expect("opc.tcp://node-1:4840/UA")
+	discover(t, Options{Resolver: fakeResolver{}}, oneURL, p.url).expect(p.url + "/UA")
+}
+
+// TestNoList has servers that do not say which servers they know.
+func TestNoList(t *testing.T) {
+	t.Parallel()
+	p := startServer(t, "Oven", nil)
+	p.isFaulty.Store(true)
+	discover(t, Options{}, oneURL, p.url).expect(p.url)
+	empty := startServer(t, "Oven", func() []*ua.ApplicationDescription { return nil })
+	discover(t, Options{}, oneURL, empty.url).expect(empty.url)
+
+	// Without a description, it is not known what has answered.
+	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription { return nil })
+	lds.isFaulty.Store(true)
+	lds.url = "opc.tcp://elsewhere:4840" // so that there are no endpoints
+	registry := prometheus.NewRegistry()
+	discover(t, Options{Metrics: monitor.New(registry)}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['opc.tcp://127.0.0.1:%d']}}, "+
+		"misses: 100}", lds.port).expect() // at once: asking again does not help
+	if failures(t, registry)[reasonUnsupported] == 0 {
+		t.Error("no reason is counted")
+	}
+}
+
+// TestOneURL has a discovery server that answers with the URL that was asked, instead of
+// those of the servers.
+func TestOneURL(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var known []*ua.ApplicationDescription
+	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
+		mu.Lock()
+		defer mu.Unlock()
+		return known
+	})
+	mu.Lock()
+	known = []*ua.ApplicationDescription{
+		describe(ua.ApplicationTypeServer, "Press", lds.url), describe(ua.ApplicationTypeDiscoveryServer, "LDS", lds.url),
+		describe(ua.ApplicationTypeServer, "Oven", lds.url),
+	}
+	mu.Unlock()
+	w := discover(t, Options{}, oneURL, lds.url)
+	oven, press := lds.url+"#urn:Oven", lds.url+"#urn:Press"
+	for _, device := range w.expect(oven, press) {
+		if device.Properties[PropertyEndpoints] != "" {
+			t.Errorf("%s has the endpoints of the discovery server", device.ID)
+		}
+	}
+	mu.Lock()
+	known = known[:2]
+	mu.Unlock()
+	w.expect(press) // the other one keeps its id
+}
+
+// TestNoURL has a discovery server that knows one without a URL.
+func TestNoURL(t *testing.T) {
+	t.Parallel()
+	oven := startServer(t, "Oven", nil)
+	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
+		return []*ua.ApplicationDescription{
+			describe(ua.ApplicationTypeServer, "Press", "https://press"), describe(ua.ApplicationTypeServer, "Oven", oven.url),
+			describe(ua.ApplicationTypeClient, "SCADA"),
+		}
+	})
+	registry := prometheus.NewRegistry()
+	w := discover(t, Options{Metrics: monitor.New(registry)}, oneURL, lds.url)
+	w.expect(oven.url)
+	polls := lds.finds.Load()
+	await(t, "two more polls", func() bool { return lds.finds.Load() >= polls+2 })
+	if n := failures(t, registry)[reasonNoURL]; n != 1 {
+		t.Errorf("%v were counted, want the server, once", n)
+	}
+}
+
+// lateResolver does not answer until it is told to.
+type lateResolver struct {
+	fakeResolver
+	isBack chan struct{}
+}
+
+func (r lateResolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	select {
+	case <-r.isBack:
+		return r.fakeResolver.LookupNetIP(ctx, network, host)
+	default:
+		return fakeResolver{host: "fails"}.LookupNetIP(ctx, network, host)
+	}
+}
+
+// TestFirstListWaitsForDNS checks that ids do not depend on whether DNS answers when the
+// handler starts: a server whose name cannot be looked up waits, and the first list with it.
+func TestFirstListWaitsForDNS(t *testing.T) {
+	t.Parallel()
+	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
+		return []*ua.ApplicationDescription{
+			describe(ua.ApplicationTypeServer, "Oven", "opc.tcp://oven:4855"),
+			describe(ua.ApplicationTypeServer, "Press", "opc.tcp://press:4856/UA"),
+		}
+	})
+	want := []string{"opc.tcp://127.0.0.1:4856/UA", "opc.tcp://oven:4855"}
+	for _, host := range []string{"127.0.0.1", "lds"} {
+		resolver := lateResolver{fakeResolver{"oven": "192.0.2.7", "lds": "127.0.0.1"}, make(chan struct{})}
+		registry := prometheus.NewRegistry()
+		w := discover(t, Options{Resolver: resolver, Metrics: monitor.New(registry)},
+			"{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['opc.tcp://%s:%d']}}, intervalSeconds: 1, misses: 30}", host, lds.port)
+		await(t, "failed look-ups", func() bool { return failures(t, registry)[reasonResolve] >= 3 })
+		w.none()
+		close(resolver.isBack)
+		if host == "lds" {
+			want[0] = "opc.tcp://lds:4856/UA"
+		}
+		if got := w.firstList(); !slices.Equal(got, want) {
+			t.Errorf("the first list is %q, want %q", got, want)
+		}
+		w.stop()
+	}
+}
+
+// TestFirstListWaitsForServers checks that the first list has a server that answers a moment
+// after the handler has started.
+func TestFirstListWaitsForServers(t *testing.T) {
+	t.Parallel()
+	oven, press := startServer(t, "Oven", nil), startServer(t, "Press", nil)
+	press.stop()
+	registry := prometheus.NewRegistry()
+	w := discover(t, Options{Metrics: monitor.New(registry)},
+		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1, misses: 30}", quoted([]string{oven.url, press.url}))
+	await(t, "failed calls", func() bool { return failures(t, registry)[reasonConnect] >= 3 })
+	w.none()
+	press.start(t, "Press", nil)
+	want := []string{oven.url, press.url}
+	slices.Sort(want)
+	if got := w.firstList(); !slices.Equal(got, want) {
+		t.Errorf("the first list is %q, want %q", got, want)
+	}
+
+	// It does not wait for ever.
+	press.stop()
+	began := time.Now()
+	w = discover(t, Options{}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1, misses: 1}",
+		quoted([]string{oven.url, press.url}))
+	if got := w.firstList(); !slices.Equal(got, []string{oven.url}) || time.Since(began) < 3*time.Second {
+		t.Errorf("the first list is %q, after %v", got, time.Since(began))
+	}
+	press.start(t, "Press", nil)
+}
