@@ -39,7 +39,6 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 		log = slog.Default()
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
-	defer client.Close()
 	open := newSockets(settings, h.Metrics.Failed, log)
 	defer open.close()
 	asking := &interviewer{client: client, settings: settings, credentials: known, failed: h.Metrics.Failed}

@@ -24,7 +24,6 @@ func FuzzInterview(f *testing.F) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(*body.Load()) }))
 	f.Cleanup(server.Close)
 	client := soap.New(soap.Options{})
-	f.Cleanup(client.Close)
 	settings, err := details.Parse("details: [information, streams]")
 	if err != nil {
 		f.Fatal(err)
@@ -78,7 +77,6 @@ func TestRequestsOfAllConfigurations(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer server.Close()
 	client := soap.New(soap.Options{})
-	defer client.Close()
 	i := &interviewer{client: client, failed: func(string) {}}
 	if err := requests.Acquire(t.Context(), maxRequests); err != nil {
 		t.Fatal(err)

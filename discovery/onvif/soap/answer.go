@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"regexp"
 	"sync"
 	"time"
 
@@ -58,39 +58,39 @@ type Response struct {
 var parsing sync.Mutex
 
 // answerOf reads the body of a response.
-func answerOf(response *http.Response, body []byte) (Answer, error) {
+func answerOf(response reply) (Answer, error) {
 	var answer Answer
-	answer.Date, _ = http.ParseTime(response.Header.Get("Date")) // zero if there is none
+	answer.Date, _ = http.ParseTime(response.header.Get("Date")) // zero if there is none
 	var read struct {
 		XMLName xml.Name
 		Body    struct {
 			Fault *struct {
+				Value   string `xml:"Code>Value"`
 				Subcode string `xml:"Code>Subcode>Value"`
 				Detail  string `xml:"Code>Subcode>Subcode>Value"`
+				Reason  string `xml:"Reason>Text"`
 				Code    string `xml:"faultcode"` // of SOAP 1.1
+				Text    string `xml:"faultstring"`
 			}
 			Response Response `xml:",any"`
 		}
 	}
 	parsing.Lock()
-	err := envelope.Decode(body, &read)
+	err := envelope.Decode(response.body, &read)
 	parsing.Unlock()
-	found := read.Body.Response
-	if errors.Is(err, envelope.ErrTooLarge) && found.XMLName.Local != "" {
-		err = nil // what counts in a long list is at its beginning
-	}
+	isEnvelope := read.XMLName.Local == "Envelope"
 	switch fault := read.Body.Fault; {
-	case err == nil && read.XMLName.Local == "Envelope" && fault != nil:
-		return answer, faultOf(fault.Subcode + fault.Detail + fault.Code)
-	case response.StatusCode != http.StatusOK:
-		return answer, &StatusError{Code: response.StatusCode}
+	case isEnvelope && fault != nil:
+		return answer, faultOf(fault.Value + fault.Subcode + fault.Detail + fault.Code + fault.Reason + fault.Text)
+	case isEnvelope && read.Body.Response.XMLName.Local != "":
+		answer.Response = read.Body.Response // as far as it is XML, and whatever the status says
+		return answer, nil
+	case response.status != http.StatusOK:
+		return answer, &StatusError{Code: response.status}
 	case err != nil:
 		return answer, err
-	case read.XMLName.Local != "Envelope" || found.XMLName.Local == "":
-		return answer, errors.New("not a SOAP envelope with a response")
 	}
-	answer.Response = found
-	return answer, nil
+	return answer, errors.New("not a SOAP envelope with a response")
 }
 
 // Fault is a SOAP fault.
@@ -99,15 +99,11 @@ type Fault struct {
 	Unauthorized bool
 }
 
-// faultOf returns a fault with some codes.
-func faultOf(codes string) *Fault {
-	for _, word := range []string{"NotAuthorized", "FailedAuthentication", "SenderNotAuthorized"} {
-		if strings.Contains(codes, word) {
-			return &Fault{Unauthorized: true}
-		}
-	}
-	return &Fault{}
-}
+// refusal matches the codes and reasons by which devices demand other credentials.
+var refusal = regexp.MustCompile(`(?i)not ?authori|unauthori|authenticat|authority failure|InvalidSecurity|MessageExpired`)
+
+// faultOf returns a fault with its codes and reasons.
+func faultOf(texts string) *Fault { return &Fault{Unauthorized: refusal.MatchString(texts)} }
 
 // Error implements error. It has no text of the device.
 func (f *Fault) Error() string {

@@ -1,6 +1,7 @@
 package wsdiscovery
 
 import (
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"regexp"
@@ -79,11 +80,8 @@ var deviceNamespace = regexp.MustCompile(`\bxmlns(?::([^\s=]+))?\s*=\s*["']` + r
 // Parse returns the announcements in a message, none if it is of another kind.
 func Parse(data []byte) ([]Announcement, error) {
 	var m message
-	if err := envelope.Decode(data, &m); err != nil {
-		return nil, err
-	}
-	if m.XMLName.Local != "Envelope" {
-		return nil, errors.New("not a SOAP envelope")
+	if err := envelope.Decode(data, &m); m.XMLName.Local != "Envelope" { // else what is whole counts
+		return nil, cmp.Or(err, errors.New("not a SOAP envelope"))
 	}
 	var prefixes []string
 	for _, declaration := range deviceNamespace.FindAllSubmatch(data, maxTypes) {

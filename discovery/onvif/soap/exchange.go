@@ -1,0 +1,130 @@
+package soap
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"akri.sh/akri/discovery/onvif/envelope"
+)
+
+// reply is what a device has answered to an HTTP request.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// errClosed means that a device has closed the connection without an answer.
+var errClosed = errors.New("the device closes the connection without an answer")
+
+// exchange sends a request on a connection of its own, because some devices close one after
+// each answer without a word, and others serve one at a time. Package http would refuse what
+// many of them answer: lines without a colon in the header, zeros before it, wrong lengths.
+func (c *Client) exchange(ctx context.Context, request *http.Request) (reply, error) {
+	connection, err := c.dial(ctx, request.URL)
+	if err != nil {
+		return reply{}, err
+	}
+	stop := context.AfterFunc(ctx, func() { connection.Close() })
+	defer func() { stop(); connection.Close() }()
+	request.Close = true
+	_ = request.Write(connection) // a device may answer before it has read everything
+	var data []byte
+	buffer := make([]byte, 4<<10)
+	for {
+		n, err := connection.Read(buffer)
+		data = append(data, buffer[:n]...)
+		found, length := readReply(data)
+		ended := envelopeEnd.Match(found.body) || length >= 0 && len(found.body) >= length && !bytes.Contains(found.body, []byte("Envelope"))
+		switch {
+		case found.status == 0 && len(data) > maxHeaderBytes:
+			return reply{}, fmt.Errorf("not accepted: a header with more than %d bytes", maxHeaderBytes)
+		case found.status > 0 && (ended || len(found.body) > envelope.MaxBytes || err == io.EOF || err != nil && length >= 0 && len(found.body) >= length):
+			found.body = unzip(found.body)
+			return found, nil
+		case err == nil:
+		case ctx.Err() != nil:
+			return reply{}, ctx.Err()
+		case len(data) == 0:
+			return reply{}, fmt.Errorf("%w: %w", errClosed, err)
+		default:
+			return reply{}, errors.New("the answer is not HTTP, or it is cut off")
+		}
+	}
+}
+
+// dial connects to the host of a URL.
+func (c *Client) dial(ctx context.Context, to *url.URL) (io.ReadWriteCloser, error) {
+	if to.Scheme == "https" {
+		return c.secure.DialContext(ctx, "tcp", hostPort(to, "443"))
+	}
+	return c.plain.DialContext(ctx, "tcp", hostPort(to, "80"))
+}
+
+var (
+	statusLine  = regexp.MustCompile(`HTTP/\d(?:\.\d)?[ \t]+(\d{3})`)
+	headerEnd   = regexp.MustCompile(`\r?\n\r?\n`)
+	envelopeEnd = regexp.MustCompile(`</(?:[^<>\s]+:)?Envelope\s*>`)
+)
+
+// readReply reads what has arrived of a reply, with the length that it announces, -1 if it
+// does not or is wrong. The status is 0 until the header is complete.
+func readReply(data []byte) (found reply, length int) {
+	before, _, isXML := bytes.Cut(data, []byte("<"))
+	line := statusLine.FindSubmatchIndex(before)
+	if line == nil && isXML {
+		return reply{status: http.StatusOK, header: http.Header{}, body: data}, -1
+	}
+	if line == nil {
+		return reply{}, -1
+	}
+	end := headerEnd.FindIndex(data[line[1]:])
+	if end == nil {
+		return reply{}, -1
+	}
+	head, body := string(data[line[1]:line[1]+end[0]]), data[line[1]+end[1]:]
+	found.status, _ = strconv.Atoi(string(data[line[2]:line[3]]))
+	if found.status < http.StatusOK { // another one follows
+		return readReply(body)
+	}
+	found.header = http.Header{}
+	for field := range strings.Lines(strings.ReplaceAll(head, "\x00", "")) {
+		if name, value, ok := strings.Cut(field, ":"); ok {
+			found.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+		}
+	}
+	found.body = body
+	isChunked := strings.EqualFold(found.header.Get("Transfer-Encoding"), "chunked")
+	if isChunked && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
+		unchunked, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(body)))
+		if found.body = unchunked; err == nil {
+			return found, len(unchunked)
+		}
+		return found, -1
+	}
+	length, err := strconv.Atoi(found.header.Get("Content-Length"))
+	if err != nil || isChunked {
+		length = -1
+	}
+	return found, length
+}
+
+// unzip returns a body that a device has compressed although it was not asked to.
+func unzip(body []byte) []byte {
+	compressed, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil { // as a device says that does not compress
+		return body
+	}
+	plain, _ := io.ReadAll(io.LimitReader(compressed, envelope.MaxBytes+1)) // what is whole counts
+	return plain
+}
