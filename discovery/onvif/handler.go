@@ -39,15 +39,16 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 		log = slog.Default()
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
-	open := newSockets(settings, h.Metrics.Failed, log)
+	failures := newReporter(h.Metrics.Failed, log)
+	open := newSockets(settings, failures)
 	defer open.close()
-	asking := &interviewer{client: client, settings: settings, credentials: known, failed: h.Metrics.Failed}
+	asking := &interviewer{client: client, settings: settings, credentials: known, reporter: failures}
 	s := &session{
 		settings: settings,
 		metrics:  h.Metrics,
 		network:  open,
 		perform:  asking.perform,
-		tracker:  newTracker(settings, h.Metrics.Failed, rand.Float64),
+		tracker:  newTracker(settings, failures, rand.Float64),
 	}
 	return s.run(ctx, send)
 }

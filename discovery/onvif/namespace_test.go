@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -257,7 +256,7 @@ func TestRealAddressesOfIPv6(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSockets(settings, func(reason string) { t.Error(reason) }, slog.New(slog.DiscardHandler))
+	s := newSockets(settings, silent(func(reason string) { t.Error(reason) }))
 	defer s.close()
 	s.sweep(t.Context())
 	buffer := make([]byte, maxMessageBytes)

@@ -59,7 +59,7 @@ func (t *tracker) begin(now time.Time) []request {
 		t.hosts[c.host]++
 		c.began, c.due = now, time.Time{}
 		check := !c.found.IsZero() && (c.suspicion > 0 || c.missed >= t.settings.Misses)
-		requests = append(requests, request{c.key, check, c})
+		requests = append(requests, request{key: c.key, check: check, spare: t.isSpare(c), reading: c.reading, camera: c})
 	}
 	return requests
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -37,9 +36,9 @@ const readBufferBytes = 4 << 20
 // sockets is the real network. One socket sends probes on all links and receives the
 // answers, one receives Hello and Bye, and one probes the listed addresses.
 type sockets struct {
+	*reporter
+
 	settings *details.Details
-	failed   func(reason string)
-	log      *slog.Logger
 	inflow   inflow
 	messages chan message
 	targets  []netip.Addr
@@ -48,22 +47,20 @@ type sockets struct {
 	// not overlap, the third one by sweep, and all by close after them.
 	probes, hellos, unicast *ipv4.PacketConn
 
-	mu     sync.Mutex
-	links  []link          // that are probed
-	warned map[string]bool // steps whose failure is in the log
+	mu    sync.Mutex
+	links []link // that are probed
 
 	ctx     context.Context // ends the readers
 	cancel  context.CancelFunc
 	readers sync.WaitGroup
 }
 
-func newSockets(settings *details.Details, failed func(string), log *slog.Logger) *sockets {
+func newSockets(settings *details.Details, failures *reporter) *sockets {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &sockets{
-		settings: settings, failed: failed, log: log,
+		settings: settings, reporter: failures,
 		messages: make(chan message, maxWaitingMessages),
 		targets:  settings.Targets(),
-		warned:   map[string]bool{},
 		ctx:      ctx, cancel: cancel,
 	}
 }
@@ -88,7 +85,7 @@ func (s *sockets) close() {
 // to an interface on which its address is foreign.
 func (s *sockets) probe(ctx context.Context) {
 	current, err := findLinks(s.settings)
-	if s.check("list the network interfaces", err) {
+	if s.check(failedSocket, "list the network interfaces", err) {
 		current = s.links
 	}
 	s.follow(current)
@@ -110,7 +107,7 @@ func (s *sockets) probe(ctx context.Context) {
 				}
 			}
 		}
-		s.check("send a probe", errors.Join(failures...))
+		s.check(failedSocket, "send a probe", errors.Join(failures...))
 		return true
 	})
 }
@@ -165,7 +162,7 @@ func (s *sockets) probeTargets(ctx context.Context, probe []byte) bool {
 func (s *sockets) open(socket **ipv4.PacketConn, what string, listen func() (*ipv4.PacketConn, error)) bool {
 	if *socket == nil {
 		opened, err := listen()
-		if s.check(what, err) {
+		if s.check(failedSocket, what, err) {
 			return false
 		}
 		*socket = opened
@@ -272,7 +269,7 @@ func (s *sockets) follow(current []link) {
 			failures = append(failures, fmt.Errorf("%s: %w", l.name, err))
 		}
 	}
-	s.check("join the multicast group", errors.Join(failures...))
+	s.check(failedSocket, "join the multicast group", errors.Join(failures...))
 }
 
 // read reads from a socket until it is closed.
@@ -297,16 +294,16 @@ func (s *sockets) read(socket *ipv4.PacketConn) {
 // receive passes the announcements in a datagram on.
 func (s *sockets) receive(from netip.Addr, arrived *ipv4.ControlMessage, data []byte) {
 	if !s.inflow.admits(time.Now(), from, len(data)) {
-		s.failed(failedRate)
+		s.failed(failedRate, "all hosts", errors.New("too many messages arrive, in total or from one host"))
 		return
 	}
 	announcements, err := wsdiscovery.Parse(data)
 	if err != nil {
-		s.failed(failedMessage)
+		s.once(failedMessage, from.String(), err)
 		return
 	}
 	if len(announcements) > 0 && (!s.near(from, arrived) || details.CheckAddress(from) != nil) {
-		s.failed(failedForeign)
+		s.once(failedForeign, from.String(), errors.New("not in a subnet of the interface: list it in addresses"))
 		return
 	}
 	for _, a := range announcements {
@@ -316,24 +313,4 @@ func (s *sockets) receive(from netip.Addr, arrived *ipv4.ControlMessage, data []
 			return
 		}
 	}
-}
-
-// check reports whether there is an error. It counts each and logs the first of its kind.
-func (s *sockets) check(what string, err error) bool {
-	s.mu.Lock()
-	before := s.warned[what]
-	if err == nil {
-		delete(s.warned, what)
-	} else {
-		s.warned[what] = true
-	}
-	s.mu.Unlock()
-	if err == nil {
-		return false
-	}
-	s.failed(failedSocket)
-	if !before {
-		s.log.Warn("Cannot use the network as usual; trying again", "step", what, "err", err)
-	}
-	return true
 }

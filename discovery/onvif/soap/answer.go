@@ -23,35 +23,59 @@ type Answer struct {
 // operations. Texts are as the device writes them, with spaces around them.
 type Response struct {
 	XMLName xml.Name
-	// UTC is the time of GetSystemDateAndTime.
-	UTC struct {
-		Year   string `xml:"Date>Year"`
-		Month  string `xml:"Date>Month"`
-		Day    string `xml:"Date>Day"`
-		Hour   string `xml:"Time>Hour"`
-		Minute string `xml:"Time>Minute"`
-		Second string `xml:"Time>Second"`
-	} `xml:"SystemDateAndTime>UTCDateTime"`
+	// Clock is from GetSystemDateAndTime.
+	Clock struct {
+		UTC             DateTime `xml:"UTCDateTime"`
+		Local           DateTime `xml:"LocalDateTime"`
+		TimeZone        string   `xml:"TimeZone>TZ"`
+		DaylightSavings string
+	} `xml:"SystemDateAndTime"`
 	// GUID is that of GetEndpointReference.
 	GUID string
-	// MACs and IPv4 are from GetNetworkInterfaces. An address is in an element that says
-	// where it is from.
-	MACs []string `xml:"NetworkInterfaces>Info>HwAddress"`
-	IPv4 []struct {
-		From []struct{ Address string } `xml:",any"`
-	} `xml:"NetworkInterfaces>IPv4>Config"`
+	// Scopes are from GetScopes.
+	Scopes []string `xml:"Scopes>ScopeItem"`
+	// Interfaces are from GetNetworkInterfaces.
+	Interfaces []Interface `xml:"NetworkInterfaces"`
 	// The following are from GetDeviceInformation.
 	Manufacturer, Model, FirmwareVersion, SerialNumber string
 
 	Hardware string `xml:"HardwareId"`
 	// Media is the URL of a service, from GetCapabilities.
 	Media string `xml:"Capabilities>Media>XAddr"`
+	// Services are from GetServices.
+	Services []struct{ Namespace, XAddr string } `xml:"Service"`
 	// Profiles are from GetProfiles.
 	Profiles []struct {
 		Token string `xml:"token,attr"`
 	}
-	// URI is from GetStreamUri or GetSnapshotUri.
-	URI string `xml:"MediaUri>Uri"`
+	// URI is from GetStreamUri or GetSnapshotUri, and URI2 from those of the second version of
+	// the media service.
+	URI  string `xml:"MediaUri>Uri"`
+	URI2 string `xml:"Uri"`
+}
+
+// DateTime is a time that a device tells.
+type DateTime struct {
+	Year   string `xml:"Date>Year"`
+	Month  string `xml:"Date>Month"`
+	Day    string `xml:"Date>Day"`
+	Hour   string `xml:"Time>Hour"`
+	Minute string `xml:"Time>Minute"`
+	Second string `xml:"Time>Second"`
+}
+
+// Interface is a network interface of a device. An address is in an element that says where it
+// is from.
+type Interface struct {
+	Enabled string
+	MAC     string `xml:"Info>HwAddress"`
+	IPv4    struct {
+		Enabled string
+		Config  []struct {
+			From []struct{ Address string } `xml:",any"`
+		}
+	}
+	IPv6 []struct{ Address string } `xml:"IPv6>Config>Manual"`
 }
 
 // parsing is held while an answer is parsed, because that may take many times its memory.

@@ -64,6 +64,7 @@ type message struct {
 		Match   []endpoint `xml:"ProbeMatch"`
 		Hello   []endpoint
 		Bye     []endpoint
+		Fault   *struct{}
 	}
 }
 
@@ -82,6 +83,9 @@ func Parse(data []byte) ([]Announcement, error) {
 	var m message
 	if err := envelope.Decode(data, &m); m.XMLName.Local != "Envelope" { // else what is whole counts
 		return nil, cmp.Or(err, errors.New("not a SOAP envelope"))
+	}
+	if m.Body.Fault != nil {
+		return nil, errors.New("a SOAP fault instead of an answer to the probe")
 	}
 	var prefixes []string
 	for _, declaration := range deviceNamespace.FindAllSubmatch(data, maxTypes) {
