@@ -14,6 +14,7 @@ import (
 	"akri.sh/akri/discovery"
 	shared "akri.sh/akri/discovery/details"
 	"akri.sh/akri/discovery/onvif/details"
+	"akri.sh/akri/discovery/onvif/wsdiscovery"
 )
 
 // The properties of a device. The first four are Akri's.
@@ -176,7 +177,7 @@ func devices(cameras []*camera, d *details.Details) []discovery.Device {
 
 // admits reports whether a device passes the filters for what it announces.
 func admits(d *details.Details, uuid string, scopes []string) bool {
-	matches := func(item, value string) bool { return normalKey(item) == value }
+	matches := func(item, value string) bool { return wsdiscovery.NormalUUID(item) == value }
 	return d.UUIDs.Admits(matches, uuid) && d.Scopes.Admits(shared.Equal, scopes...)
 }
 

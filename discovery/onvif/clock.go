@@ -1,6 +1,7 @@
 package onvif
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -57,15 +58,9 @@ func zoneOffset(written string, daylightSavings bool) (offset time.Duration, kno
 	if found == nil {
 		return 0, false
 	}
-	hours, _ := strconv.Atoi(found[1])
-	minutes, _ := strconv.Atoi(found[2])
-	offset = time.Duration(minutes) * time.Minute
-	if strings.HasPrefix(found[1], "-") {
-		offset = -offset
-	}
-	offset += time.Duration(hours) * time.Hour
+	offset, err := time.ParseDuration(found[1] + "h" + cmp.Or(found[2], "0") + "m")
 	if daylightSavings {
 		offset -= time.Hour
 	}
-	return -offset, true
+	return -offset, err == nil
 }

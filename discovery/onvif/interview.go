@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -175,48 +176,45 @@ func (c *conversation) set(property, value string) {
 }
 
 // network asks for the IP address and the MAC address: those of the interface that has the
-// address in the URL, or else of the first one that is in use, as in Akri.
+// address in the URL; or else of the first one that has both, as in Akri, or one of them.
 func (c *conversation) network(ctx context.Context) {
-	var ip, mac string
+	best := 0
 	for _, i := range c.call(ctx, c.url, deviceService, "GetNetworkInterfaces", "", c.credentials).Interfaces {
-		addresses := addressesOf(i)
+		if isOff(i.Enabled) {
+			continue
+		}
+		addresses, mac, rank := addressesOf(i), clean(i.MAC), 0
 		c.own = append(c.own, addresses...)
-		isMeant := slices.Contains(addresses, c.host())
-		if isMeant {
-			ip, mac = c.host(), ""
+		if strings.Trim(mac, "0:-.") == "" {
+			mac = ""
+		} else {
+			rank++
 		}
-		if hardware := strings.Trim(i.MAC, " \t\r\n"); mac == "" && strings.Trim(hardware, "0:-.") != "" && len(addresses) > 0 {
-			mac = hardware
+		if len(addresses) > 0 {
+			rank++
+		} else {
+			addresses = []string{""}
 		}
-		if ip == "" && len(addresses) > 0 {
-			ip = addresses[0]
+		if slices.Contains(addresses, c.host()) {
+			addresses, rank = []string{c.host()}, 3
 		}
-		if isMeant {
-			break
+		if rank > best {
+			best, c.facts[PropertyIPAddress], c.facts[PropertyMACAddress] = rank, addresses[0], mac
 		}
 	}
-	c.set(PropertyIPAddress, ip)
-	c.set(PropertyMACAddress, mac)
+	maps.DeleteFunc(c.facts, func(_, value string) bool { return value == "" })
 }
+
+func isOff(enabled string) bool { return strings.TrimSpace(enabled) == "false" }
 
 // addressesOf returns the addresses of an interface by which others can reach the camera.
 func addressesOf(i soap.Interface) []string {
 	var all []string
-	add := func(written string) {
-		address, err := netip.ParseAddr(strings.TrimSpace(written))
-		if err == nil && details.CheckAddress(address) == nil && strings.TrimSpace(i.Enabled) != "false" {
+	for _, from := range slices.Concat(i.IPv4.Config.From, i.IPv6.Config.From) {
+		address, err := netip.ParseAddr(strings.TrimSpace(from.Address))
+		if err == nil && details.CheckAddress(address) == nil && !(address.Is4() && isOff(i.IPv4.Enabled)) {
 			all = append(all, address.Unmap().String())
 		}
-	}
-	for _, config := range i.IPv4.Config {
-		for _, from := range config.From {
-			if strings.TrimSpace(i.IPv4.Enabled) != "false" {
-				add(from.Address)
-			}
-		}
-	}
-	for _, from := range i.IPv6 {
-		add(from.Address)
 	}
 	return all
 }

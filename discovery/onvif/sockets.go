@@ -120,41 +120,30 @@ func twice(ctx context.Context, send func() bool) {
 	}
 }
 
-// probeTypes are the types of devices that are looked for, each with a probe of its own.
-var probeTypes = []wsdiscovery.Type{wsdiscovery.NetworkVideoTransmitter, wsdiscovery.Device}
-
-// newProbes returns a probe for each of probeTypes, whose copies a camera answers once.
+// newProbes returns a probe for each type of devices, whose copies a camera answers once.
 func newProbes() [][]byte {
-	probes := make([][]byte, len(probeTypes))
-	for kind, of := range probeTypes {
-		probes[kind] = wsdiscovery.Probe(of)
-	}
-	return probes
+	return [][]byte{wsdiscovery.Probe(wsdiscovery.NetworkVideoTransmitter), wsdiscovery.Probe(wsdiscovery.Device)}
 }
 
-// sweep implements cameraNetwork.
+// sweep implements cameraNetwork. Its rate is bounded.
 func (s *sockets) sweep(ctx context.Context) {
 	if len(s.targets) == 0 || !s.open(&s.unicast, "open a socket", listenUnicast) {
 		return
 	}
 	probes := newProbes()
 	twice(ctx, func() bool {
-		return !slices.ContainsFunc(probes, func(probe []byte) bool { return !s.probeTargets(ctx, probe) })
-	})
-}
-
-// probeTargets sends a probe to each listed address, at a bounded rate. It reports whether
-// there was time for all.
-func (s *sockets) probeTargets(ctx context.Context, probe []byte) bool {
-	const batch = 20
-	for i, target := range s.targets {
-		if i%batch == batch-1 && !backoff.Sleep(ctx, batch*time.Second/maxProbesPerSecond) {
-			return false
+		const batch = 10 // of targets, each with its probes
+		for i, target := range s.targets {
+			if i%batch == batch-1 && !backoff.Sleep(ctx, time.Duration(batch*len(probes))*time.Second/maxProbesPerSecond) {
+				return false
+			}
+			for _, probe := range probes {
+				// An error is about an earlier probe: that host is unreachable, as most may be.
+				_, _ = s.unicast.WriteTo(probe, nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(target, port)))
+			}
 		}
-		// An error is about an earlier probe: that host is unreachable, as most may be.
-		_, _ = s.unicast.WriteTo(probe, nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(target, port)))
-	}
-	return true
+		return true
+	})
 }
 
 // open opens a socket and reads from it, unless it is open already. It returns whether the

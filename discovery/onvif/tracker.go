@@ -23,7 +23,8 @@ type tracker struct {
 	// random returns a number in [0, 1), for jitter.
 	random func() float64
 
-	cameraIndex
+	cameras        map[key]*camera
+	byHost, byUUID map[string][]*camera
 	// changed means that the devices may differ from those returned last.
 	changed bool
 	// silent are the cameras that have been asked and have never answered.
@@ -39,7 +40,8 @@ type tracker struct {
 func newTracker(settings *details.Details, failures *reporter, random func() float64) *tracker {
 	return &tracker{
 		settings: settings, reporter: failures, random: random,
-		cameraIndex: newCameraIndex(), silent: map[*camera]bool{}, hosts: map[string]int{},
+		cameras: map[key]*camera{}, byHost: map[string][]*camera{}, byUUID: map[string][]*camera{},
+		silent: map[*camera]bool{}, hosts: map[string]int{},
 	}
 }
 

@@ -71,12 +71,19 @@ type Interface struct {
 	MAC     string `xml:"Info>HwAddress"`
 	IPv4    struct {
 		Enabled string
-		Config  []struct {
-			From []struct{ Address string } `xml:",any"`
+		Config  struct {
+			From []Address `xml:",any"`
 		}
 	}
-	IPv6 []struct{ Address string } `xml:"IPv6>Config>Manual"`
+	IPv6 struct {
+		Config struct {
+			From []Address `xml:",any"`
+		}
+	}
 }
+
+// Address is an address of an Interface.
+type Address struct{ Address string }
 
 // parsing is held while an answer is parsed, because that may take many times its memory.
 var parsing sync.Mutex

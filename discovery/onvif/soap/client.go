@@ -2,7 +2,6 @@ package soap
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -118,11 +117,6 @@ func (c *Client) post(ctx context.Context, target *url.URL, call Call, token, au
 		request.Header.Set("Authorization", authorization)
 	}
 	return c.exchange(ctx, request)
-}
-
-// hostPort returns what to connect to for a URL.
-func hostPort(target *url.URL, port string) string {
-	return net.JoinHostPort(target.Hostname(), cmp.Or(target.Port(), port))
 }
 
 // redirect returns the URL to go to, which must be on the same host and not less secure.

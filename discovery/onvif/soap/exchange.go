@@ -2,11 +2,12 @@ package soap
 
 import (
 	"bytes"
-	"compress/gzip"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -45,12 +46,12 @@ func (c *Client) exchange(ctx context.Context, request *http.Request) (reply, er
 		n, err := connection.Read(buffer)
 		data = append(data, buffer[:n]...)
 		found, length := readReply(data)
-		ended := envelopeEnd.Match(found.body) || length >= 0 && len(found.body) >= length && !bytes.Contains(found.body, []byte("Envelope"))
+		hasLength := length >= 0 && len(found.body) >= length
+		ended := envelopeEnd.Match(found.body) || hasLength && !bytes.Contains(found.body, []byte("Envelope"))
 		switch {
 		case found.status == 0 && len(data) > maxHeaderBytes:
 			return reply{}, fmt.Errorf("not accepted: a header with more than %d bytes", maxHeaderBytes)
-		case found.status > 0 && (ended || len(found.body) > envelope.MaxBytes || err == io.EOF || err != nil && length >= 0 && len(found.body) >= length):
-			found.body = unzip(found.body)
+		case found.status > 0 && (ended || len(found.body) > envelope.MaxBytes || err == io.EOF || err != nil && hasLength):
 			return found, nil
 		case err == nil:
 		case ctx.Err() != nil:
@@ -64,11 +65,12 @@ func (c *Client) exchange(ctx context.Context, request *http.Request) (reply, er
 }
 
 // dial connects to the host of a URL.
-func (c *Client) dial(ctx context.Context, to *url.URL) (io.ReadWriteCloser, error) {
+func (c *Client) dial(ctx context.Context, to *url.URL) (net.Conn, error) {
+	dial, port := c.plain.DialContext, "80"
 	if to.Scheme == "https" {
-		return c.secure.DialContext(ctx, "tcp", hostPort(to, "443"))
+		dial, port = c.secure.DialContext, "443"
 	}
-	return c.plain.DialContext(ctx, "tcp", hostPort(to, "80"))
+	return dial(ctx, "tcp", net.JoinHostPort(to.Hostname(), cmp.Or(to.Port(), port)))
 }
 
 var (
@@ -107,24 +109,16 @@ func readReply(data []byte) (found reply, length int) {
 	isChunked := strings.EqualFold(found.header.Get("Transfer-Encoding"), "chunked")
 	if isChunked && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
 		unchunked, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(body)))
-		if found.body = unchunked; err == nil {
-			return found, len(unchunked)
+		if err == nil {
+			return reply{found.status, found.header, unchunked}, len(unchunked)
 		}
-		return found, -1
+		if len(unchunked) > 0 { // else they are written in another way, around the document
+			found.body = unchunked
+		}
 	}
 	length, err := strconv.Atoi(found.header.Get("Content-Length"))
 	if err != nil || isChunked {
 		length = -1
 	}
 	return found, length
-}
-
-// unzip returns a body that a device has compressed although it was not asked to.
-func unzip(body []byte) []byte {
-	compressed, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil { // as a device says that does not compress
-		return body
-	}
-	plain, _ := io.ReadAll(io.LimitReader(compressed, envelope.MaxBytes+1)) // what is whole counts
-	return plain
 }

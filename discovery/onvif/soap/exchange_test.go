@@ -3,7 +3,6 @@ package soap
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"net"
 	"net/http"
@@ -49,10 +48,6 @@ func device(t *testing.T, open bool, answers ...string) (url string) {
 func TestUnusualHTTP(t *testing.T) {
 	const ok, xml = "HTTP/1.1 200 OK\r\n", okEnvelope
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(xml))
-	var zipped bytes.Buffer
-	zip := gzip.NewWriter(&zipped)
-	fmt.Fprint(zip, xml)
-	zip.Close()
 	for name, answer := range map[string]string{
 		"as it should be":                 ok + length + "\r\n" + xml,
 		"zeros first":                     "\x00\x00" + ok + length + "\r\n" + xml,
@@ -76,7 +71,7 @@ func TestUnusualHTTP(t *testing.T) {
 		"a length that is too short":      ok + "Content-Length: 90\r\n\r\n" + xml,
 		"two lengths":                     ok + "Content-Length: 1\r\n" + length + "\r\n" + xml,
 		"chunks":                          ok + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(xml), xml),
-		"chunks, and a length":            ok + fmt.Sprintf("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(xml), xml),
+		"chunks, and a length":            ok + fmt.Sprintf("Content-Length: 3\r\nTransfer-Encoding: Chunked\r\n\r\n%x\n%s\n0\n\n", len(xml), xml),
 		"chunks without an end":           ok + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(xml), xml),
 		"chunks that are none":            ok + "Transfer-Encoding: chunked\r\n\r\n" + xml,
 		"continue first":                  "HTTP/1.1 100 Continue\r\n\r\n" + ok + length + "\r\n" + xml,
@@ -113,10 +108,6 @@ func TestUnusualHTTP(t *testing.T) {
 		if got, err := New(Options{}).Do(t.Context(), Call{URL: device(t, false, answer)}); err == nil || Alive(err) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
-	}
-	got, err := New(Options{}).Do(t.Context(), Call{URL: device(t, false, ok+"\r\n"+zipped.String())})
-	if err != nil || got.Response.GUID != "1" {
-		t.Errorf("compressed: got %+v, %v", got.Response, err)
 	}
 }
 

@@ -18,9 +18,6 @@ const (
 	// maxXAddrs bounds the addresses of one device: one for each of its own addresses
 	// and protocols.
 	maxXAddrs = 8
-	// maxTypes and maxScopes bound the types and the scopes of one device.
-	maxTypes  = 16
-	maxScopes = 256
 	// maxUUIDBytes bounds the address of an endpoint, usually a UUID of 36 bytes.
 	maxUUIDBytes = 128
 	// maxXAddrBytes bounds the URL of a device.
@@ -88,7 +85,7 @@ func Parse(data []byte) ([]Announcement, error) {
 		return nil, errors.New("a SOAP fault instead of an answer to the probe")
 	}
 	var prefixes []string
-	for _, declaration := range deviceNamespace.FindAllSubmatch(data, maxTypes) {
+	for _, declaration := range deviceNamespace.FindAllSubmatch(data, -1) {
 		prefixes = append(prefixes, string(declaration[1]))
 	}
 	var all []Announcement
@@ -107,7 +104,7 @@ func Parse(data []byte) ([]Announcement, error) {
 
 // announcement returns what an element says. The prefixes are bound to the namespace of Device.
 func (e endpoint) announcement(kind Kind, prefixes []string) Announcement {
-	a := Announcement{Kind: kind, UUID: strings.Clone(NormalUUID(e.Address))}
+	a := Announcement{Kind: kind, UUID: strings.Clone(NormalUUID(e.Address)), Scopes: strings.Fields(e.Scopes)}
 	if len(a.UUID) > maxUUIDBytes || strings.ContainsFunc(a.UUID, isControl) {
 		return Announcement{}
 	}
@@ -119,12 +116,8 @@ func (e endpoint) announcement(kind Kind, prefixes []string) Announcement {
 		if slices.Contains(prefixes, prefix) {
 			prefix = devicePrefix
 		}
-		if a.Types = append(a.Types, prefix+":"+local); len(a.Types) == maxTypes {
-			break
-		}
+		a.Types = append(a.Types, prefix+":"+local)
 	}
-	a.Scopes = strings.Fields(e.Scopes)
-	a.Scopes = a.Scopes[:min(len(a.Scopes), maxScopes)]
 	for xaddr := range strings.FieldsSeq(e.XAddrs) {
 		if len(xaddr) <= maxXAddrBytes && !slices.Contains(a.XAddrs, xaddr) && len(a.XAddrs) < maxXAddrs {
 			a.XAddrs = append(a.XAddrs, strings.Clone(xaddr)) // which is kept without the message
