@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -175,34 +174,41 @@ func (c *conversation) set(property, value string) {
 	}
 }
 
-// network asks for the IP address and the MAC address: those of the interface that has the
-// address in the URL; or else of the first one that has both, as in Akri, or one of them.
+// network asks for the IP address and the MAC address.
 func (c *conversation) network(ctx context.Context) {
+	interfaces := c.call(ctx, c.url, deviceService, "GetNetworkInterfaces", "", c.credentials).Interfaces
+	for _, i := range interfaces {
+		c.own = append(c.own, addressesOf(i)...)
+	}
+	ip, mac := chooseAddresses(interfaces, c.host())
+	c.set(PropertyIPAddress, ip)
+	c.set(PropertyMACAddress, mac)
+}
+
+// chooseAddresses returns the addresses of the interface that has the address in the URL; or else
+// of the first one that has both, as in Akri, or one of them.
+func chooseAddresses(interfaces []soap.Interface, host string) (ip, mac string) {
 	best := 0
-	for _, i := range c.call(ctx, c.url, deviceService, "GetNetworkInterfaces", "", c.credentials).Interfaces {
-		if isOff(i.Enabled) {
-			continue
-		}
-		addresses, mac, rank := addressesOf(i), clean(i.MAC), 0
-		c.own = append(c.own, addresses...)
-		if strings.Trim(mac, "0:-.") == "" {
-			mac = ""
-		} else {
-			rank++
-		}
-		if len(addresses) > 0 {
+	for _, i := range interfaces {
+		addresses, hardware, rank := addressesOf(i), clean(i.MAC), 0
+		if strings.Trim(hardware, "0:-.") != "" && !isOff(i.Enabled) {
 			rank++
 		} else {
+			hardware = ""
+		}
+		switch {
+		case slices.Contains(addresses, host):
+			addresses[0], rank = host, 3
+		case len(addresses) > 0:
+			rank++
+		default:
 			addresses = []string{""}
 		}
-		if slices.Contains(addresses, c.host()) {
-			addresses, rank = []string{c.host()}, 3
-		}
 		if rank > best {
-			best, c.facts[PropertyIPAddress], c.facts[PropertyMACAddress] = rank, addresses[0], mac
+			best, ip, mac = rank, addresses[0], hardware
 		}
 	}
-	maps.DeleteFunc(c.facts, func(_, value string) bool { return value == "" })
+	return ip, mac
 }
 
 func isOff(enabled string) bool { return strings.TrimSpace(enabled) == "false" }
@@ -212,7 +218,7 @@ func addressesOf(i soap.Interface) []string {
 	var all []string
 	for _, from := range slices.Concat(i.IPv4.Config.From, i.IPv6.Config.From) {
 		address, err := netip.ParseAddr(strings.TrimSpace(from.Address))
-		if err == nil && details.CheckAddress(address) == nil && !(address.Is4() && isOff(i.IPv4.Enabled)) {
+		if err == nil && details.CheckAddress(address) == nil && !isOff(i.Enabled) && !(address.Is4() && isOff(i.IPv4.Enabled)) {
 			all = append(all, address.Unmap().String())
 		}
 	}
