@@ -2,10 +2,8 @@ package onvif
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"akri.sh/akri/discovery/onvif/details"
@@ -119,18 +117,16 @@ func (t *tracker) suspect(now time.Time, uuid string, gone func(*camera) bool) {
 
 // listed adds the device service of a host in the details that has not announced itself.
 func (t *tracker) listed(now time.Time, host netip.Addr) {
-	written := usualURL(host)
-	k := key{url: normalURL(written)}
+	k := key{url: usualURL(host)}
 	if len(t.byHost[k.host()]) > 0 {
 		return
 	}
-	if c := t.add(now, host.Unmap(), k, written); c != nil {
+	if c := t.add(now, host.Unmap(), k, k.url); c != nil {
 		c.listed = true
 	}
 }
 
 // usualURL returns the URL of the device service of most cameras.
 func usualURL(host netip.Addr) string {
-	authority := strings.TrimSuffix(net.JoinHostPort(host.Unmap().String(), ""), ":")
-	return "http://" + authority + "/onvif/device_service"
+	return normalURL("http://" + netip.AddrPortFrom(host.Unmap(), 80).String() + "/onvif/device_service")
 }

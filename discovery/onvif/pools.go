@@ -63,12 +63,3 @@ func (t *tracker) begin(now time.Time) []request {
 	}
 	return requests
 }
-
-// release makes the place of a request free that has ended.
-func (t *tracker) release(now time.Time, c *camera) {
-	c.began, t.next = time.Time{}, now
-	t.running[c.pool]--
-	if t.hosts[c.host]--; t.hosts[c.host] == 0 {
-		delete(t.hosts, c.host)
-	}
-}

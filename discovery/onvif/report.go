@@ -49,14 +49,15 @@ func (r *reporter) once(reason, what string, err error) {
 	}
 }
 
-// check reports whether there is an error. If there is none, the next one is the first again.
-func (r *reporter) check(reason, what string, err error) bool {
+// check reports whether there is an error in a step that uses the network. If there is none, the
+// next one is the first again.
+func (r *reporter) check(step string, err error) bool {
 	if err != nil {
-		r.failed(reason, what, err)
+		r.failed(failedSocket, step, err)
 		return true
 	}
 	r.mu.Lock()
-	delete(r.told, [2]string{reason, what})
+	delete(r.told, [2]string{failedSocket, step})
 	r.mu.Unlock()
 	return false
 }

@@ -31,7 +31,7 @@ func TestReporter(t *testing.T) {
 		t.Errorf("the counts are %v", counts)
 	}
 	for _, each := range []error{err, err, nil, err} {
-		if got := r.check(failedSocket, "send a probe", each); got != (each != nil) {
+		if got := r.check("send a probe", each); got != (each != nil) {
 			t.Errorf("%v: %v", each, got)
 		}
 	}

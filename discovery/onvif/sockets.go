@@ -85,7 +85,7 @@ func (s *sockets) close() {
 // to an interface on which its address is foreign.
 func (s *sockets) probe(ctx context.Context) {
 	current, err := findLinks(s.settings)
-	if s.check(failedSocket, "list the network interfaces", err) {
+	if s.check("list the network interfaces", err) {
 		current = s.links
 	}
 	s.follow(current)
@@ -107,7 +107,7 @@ func (s *sockets) probe(ctx context.Context) {
 				}
 			}
 		}
-		s.check(failedSocket, "send a probe", errors.Join(failures...))
+		s.check("send a probe", errors.Join(failures...))
 		return true
 	})
 }
@@ -151,7 +151,7 @@ func (s *sockets) sweep(ctx context.Context) {
 func (s *sockets) open(socket **ipv4.PacketConn, what string, listen func() (*ipv4.PacketConn, error)) bool {
 	if *socket == nil {
 		opened, err := listen()
-		if s.check(failedSocket, what, err) {
+		if s.check(what, err) {
 			return false
 		}
 		*socket = opened
@@ -258,7 +258,7 @@ func (s *sockets) follow(current []link) {
 			failures = append(failures, fmt.Errorf("%s: %w", l.name, err))
 		}
 	}
-	s.check(failedSocket, "join the multicast group", errors.Join(failures...))
+	s.check("join the multicast group", errors.Join(failures...))
 }
 
 // read reads from a socket until it is closed.

@@ -156,7 +156,11 @@ func (t *tracker) prefer(now time.Time, to *camera) {
 func (t *tracker) ended(now time.Time, o outcome) {
 	c := o.camera
 	c.slow, c.asked = !o.alive && now.Sub(c.began) >= slowRequest, true
-	t.release(now, c)
+	c.began, t.next = time.Time{}, now
+	t.running[c.pool]--
+	if t.hosts[c.host]--; t.hosts[c.host] == 0 {
+		delete(t.hosts, c.host)
+	}
 	if t.cameras[o.key] != c { // removed, and perhaps added again
 		return
 	}

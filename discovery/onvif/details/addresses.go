@@ -45,13 +45,7 @@ func (d *Details) parseAddresses() error {
 		if err := CheckAddress(prefix.Addr()); err != nil {
 			return details.Faultf(path, "%s is %v", prefix.Addr(), err)
 		}
-		hostBits := prefix.Addr().BitLen() - prefix.Bits()
-		if hostBits > 20 {
-			total = MaxAddresses + 1
-		} else {
-			total += 1 << hostBits
-		}
-		if total > MaxAddresses {
+		if total += 1 << min(prefix.Addr().BitLen()-prefix.Bits(), 20); total > MaxAddresses {
 			return details.Faultf(path, "more than %d addresses in total", MaxAddresses).
 				Hintf("use smaller ranges, or several Configurations")
 		}

@@ -12,9 +12,6 @@ import (
 // except for lists, such as the profiles of a recorder.
 const MaxBytes = 32 << 10
 
-// ErrTooLarge means that a document has more than MaxBytes. What precedes them was read.
-var ErrTooLarge = fmt.Errorf("not accepted: more than %d bytes", MaxBytes)
-
 // declaration matches what precedes the first element, with a declaration that may be wrong.
 var declaration = regexp.MustCompile(`^[^<]*(?:<\?xml[^>]*>)?`)
 
@@ -31,7 +28,7 @@ func Decode(data []byte, into any) error {
 	case err == nil:
 		return nil
 	case len(data) > MaxBytes:
-		return ErrTooLarge
+		return fmt.Errorf("not accepted: more than %d bytes", MaxBytes)
 	}
 	return fmt.Errorf("not valid XML: %w", err)
 }

@@ -51,7 +51,7 @@ func (c *Client) exchange(ctx context.Context, request *http.Request) (reply, er
 		switch {
 		case found.status == 0 && len(data) > maxHeaderBytes:
 			return reply{}, fmt.Errorf("not accepted: a header with more than %d bytes", maxHeaderBytes)
-		case found.status > 0 && (ended || len(found.body) > envelope.MaxBytes || err == io.EOF || err != nil && hasLength):
+		case found.status > 0 && (ended || len(found.body) > envelope.MaxBytes || errors.Is(err, io.EOF) || err != nil && hasLength):
 			return found, nil
 		case err == nil:
 		case ctx.Err() != nil:

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"akri.sh/akri/discovery/onvif/envelope"
 )
@@ -105,7 +106,7 @@ func Parse(data []byte) ([]Announcement, error) {
 // announcement returns what an element says. The prefixes are bound to the namespace of Device.
 func (e endpoint) announcement(kind Kind, prefixes []string) Announcement {
 	a := Announcement{Kind: kind, UUID: strings.Clone(NormalUUID(e.Address)), Scopes: strings.Fields(e.Scopes)}
-	if len(a.UUID) > maxUUIDBytes || strings.ContainsFunc(a.UUID, isControl) {
+	if len(a.UUID) > maxUUIDBytes || strings.ContainsFunc(a.UUID, unicode.IsControl) {
 		return Announcement{}
 	}
 	for name := range strings.FieldsSeq(e.Types) {
@@ -146,5 +147,3 @@ func (a Announcement) IsONVIF() bool {
 		return name == devicePrefix+":"+Device.local || strings.HasSuffix(name, ":"+NetworkVideoTransmitter.local)
 	})
 }
-
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }

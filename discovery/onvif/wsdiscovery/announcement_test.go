@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 const (
@@ -170,7 +171,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, a := range all {
 			bounded := len(a.UUID) <= maxUUIDBytes && len(a.XAddrs) <= maxXAddrs
-			if !bounded || a.UUID == "" || strings.ContainsFunc(a.UUID, isControl) || len(all) > maxAnnouncements {
+			if !bounded || a.UUID == "" || strings.ContainsFunc(a.UUID, unicode.IsControl) || len(all) > maxAnnouncements {
 				t.Fatalf("not bounded: %+v", a)
 			}
 			a.IsONVIF()
