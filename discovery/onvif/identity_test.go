@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
 )
 
@@ -116,6 +117,9 @@ func TestFirstListIsAList(t *testing.T) {
 		b.ended(b.now, outcome{request: r, alive: true, uuid: r.uuid, incomplete: true})
 	}
 	settled("it has not answered them again", true)
+	b.settings.ID = details.ByMAC
+	settled("it has not answered what its id is", false)
+	b.settings.ID = details.ByUUID
 	from, a := cameraNumber(wsdiscovery.Match, 2)
 	a.UUID = "uuid-1"
 	b.announced(b.now, from, a)

@@ -23,16 +23,15 @@ func newReporter(count func(string), log *slog.Logger) *reporter {
 func (r *reporter) tell(reason, what string, err error) bool {
 	k := [2]string{reason, what}
 	r.mu.Lock()
-	first := !r.told[k]
-	isKept := len(r.told) < maxToldFailures
-	if isKept {
-		r.told[k] = true
+	defer r.mu.Unlock()
+	if r.told[k] {
+		return false
 	}
-	r.mu.Unlock()
-	if first && isKept {
+	if len(r.told) < maxToldFailures {
+		r.told[k] = true
 		r.log.Warn("A camera, or a part of the network, does not work as usual", "what", what, "reason", reason, "err", err)
 	}
-	return first
+	return true
 }
 
 // failed counts a failure.

@@ -288,10 +288,11 @@ func (t *tracker) jitter(d time.Duration) time.Duration {
 }
 
 // settled reports whether every camera has answered, by one of its URLs; and has been asked once
-// more if it has not answered all questions.
+// more if it has not answered all questions, or as often as the answers decide whether it is a device.
 func (t *tracker) settled() bool {
 	for _, c := range t.cameras {
-		if c.found.IsZero() && !t.isSpare(c) || c.incomplete == 1 {
+		isMissing := c.facts.id(t.settings.ID, c.uuid) == "" || !c.admitted(t.settings)
+		if c.found.IsZero() && !t.isSpare(c) || c.incomplete == 1 || c.incomplete > 0 && isMissing {
 			return false
 		}
 	}

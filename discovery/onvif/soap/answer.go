@@ -111,6 +111,8 @@ func answerOf(response reply) (Answer, error) {
 	parsing.Unlock()
 	isEnvelope := read.XMLName.Local == "Envelope"
 	switch fault := read.Body.Fault; {
+	case response.status == http.StatusUnauthorized:
+		return answer, &StatusError{Code: response.status}
 	case isEnvelope && fault != nil:
 		return answer, faultOf(fault.Value + fault.Subcode + fault.Detail + fault.Code + fault.Reason + fault.Text)
 	case isEnvelope && read.Body.Response.XMLName.Local != "":

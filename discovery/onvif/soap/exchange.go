@@ -47,11 +47,12 @@ func (c *Client) exchange(ctx context.Context, request *http.Request) (reply, er
 		data = append(data, buffer[:n]...)
 		found, length := readReply(data)
 		hasLength := length >= 0 && len(found.body) >= length
-		ended := envelopeEnd.Match(found.body) || hasLength && !bytes.Contains(found.body, []byte("Envelope"))
+		ended := envelopeEnd.Match(found.body) || hasLength && !bytes.Contains(found.body, []byte("Envelope")) ||
+			len(found.body) > envelope.MaxBytes || found.status == http.StatusUnauthorized || found.status/100 == 3
 		switch {
 		case found.status == 0 && len(data) > maxHeaderBytes:
 			return reply{}, fmt.Errorf("not accepted: a header with more than %d bytes", maxHeaderBytes)
-		case found.status > 0 && (ended || len(found.body) > envelope.MaxBytes || errors.Is(err, io.EOF) || err != nil && hasLength):
+		case found.status > 0 && (ended || err != nil && (ctx.Err() == nil || hasLength || found.status != http.StatusOK)):
 			return found, nil
 		case err == nil:
 		case ctx.Err() != nil:

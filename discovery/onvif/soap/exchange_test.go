@@ -100,6 +100,14 @@ func TestUnusualHTTP(t *testing.T) {
 		}
 	}
 	for name, answer := range map[string]string{
+		"a challenge without a length": "HTTP/1.1 401 No\r\nWWW-Authenticate: Digest realm=a, nonce=b\r\n\r\n",
+		"a refusal with a fault":       "HTTP/1.1 401 No\r\nContent-Length: 90\r\n\r\n<Envelope><Body><Fault>",
+	} {
+		if _, err := New(Options{}).Do(t.Context(), Call{URL: device(t, true, answer)}); !Unauthorized(err) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	for name, answer := range map[string]string{
 		"nothing":         "",
 		"another service": "220 files.example FTP\r\n",
 		"no SOAP":         "SIP/2.0 200 OK\r\n\r\n",
