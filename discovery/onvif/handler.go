@@ -41,11 +41,8 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 	defer open.close()
 	asking := &interviewer{client: client, settings: settings, credentials: known, reporter: failures}
 	s := &session{
-		settings: settings,
-		metrics:  h.Metrics,
-		network:  open,
-		perform:  asking.perform,
-		tracker:  newTracker(settings, failures, rand.Float64),
+		settings: settings, metrics: h.Metrics, network: open, perform: asking.perform,
+		tracker: newTracker(settings, failures, rand.Float64),
 	}
 	return s.run(ctx, send)
 }

@@ -247,13 +247,13 @@ func clean(value string) string {
 
 // reasonOf returns the reason of a failed call, for the metrics.
 func reasonOf(err error) string {
-	var network net.Error
+	operation, _ := errors.AsType[*net.OpError](err)
 	switch {
 	case soap.Unauthorized(err):
 		return failedUnauthorized
-	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout():
+	case errors.Is(err, context.DeadlineExceeded) || operation != nil && operation.Timeout():
 		return failedTimeout
-	case errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH):
+	case operation != nil && operation.Op == "dial":
 		return failedUnreachable
 	}
 	return failedAnswer

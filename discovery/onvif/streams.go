@@ -39,13 +39,12 @@ func (c *conversation) stream(ctx context.Context, namespace, xaddr string) bool
 	if xaddr = strings.TrimSpace(xaddr); xaddr == "" {
 		return false
 	}
-	service, err := c.reach(xaddr, true, "http", "https")
+	media, err := c.reach(xaddr, true, "http", "https")
 	if err != nil {
 		c.once(failedForeign, c.url, fmt.Errorf("the media service is left out: %w", err))
 		return true // which is said
 	}
-	media := service.String()
-	profiles := c.call(ctx, media, namespace, "GetProfiles", "", c.credentials).Profiles
+	profiles := c.call(ctx, media.String(), namespace, "GetProfiles", "", c.credentials).Profiles
 	if len(profiles) == 0 || profiles[0].Token == "" {
 		return false
 	}
@@ -54,10 +53,10 @@ func (c *conversation) stream(ctx context.Context, namespace, xaddr string) bool
 	if namespace == media2Service {
 		setup = "<w:Protocol>RTSP</w:Protocol>"
 	}
-	stream := c.call(ctx, media, namespace, "GetStreamUri", setup+token, c.credentials)
+	stream := c.call(ctx, media.String(), namespace, "GetStreamUri", setup+token, c.credentials)
 	uri := strings.TrimSpace(cmp.Or(stream.URI, stream.URI2))
 	c.setURI(PropertyStreamURI, uri, "rtsp", "rtsps")
-	snapshot := c.call(ctx, media, namespace, "GetSnapshotUri", token, c.credentials)
+	snapshot := c.call(ctx, media.String(), namespace, "GetSnapshotUri", token, c.credentials)
 	c.setURI(PropertySnapshotURI, strings.TrimSpace(cmp.Or(snapshot.URI, snapshot.URI2)), "http", "https")
 	return uri != ""
 }

@@ -287,8 +287,8 @@ func (t *tracker) jitter(d time.Duration) time.Duration {
 	return d - d/10 + time.Duration(t.random()*float64(d/5))
 }
 
-// settled reports whether every camera has answered, by one of its URLs; and has been asked once
-// more if it has not answered all questions, or as often as the answers decide whether it is a device.
+// settled reports whether every camera has answered, by one of its URLs, and has said what
+// decides whether it is a device; what else it has not answered, it has been asked twice.
 func (t *tracker) settled() bool {
 	for _, c := range t.cameras {
 		isMissing := c.facts.id(t.settings.ID, c.uuid) == "" || !c.admitted(t.settings)
