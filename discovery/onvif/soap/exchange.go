@@ -41,13 +41,14 @@ func (c *Client) exchange(ctx context.Context, request *http.Request) (reply, er
 	request.Close = true
 	_ = request.Write(connection) // a device may answer before it has read everything
 	var data []byte
-	buffer := make([]byte, 4<<10)
+	buffer := make([]byte, 16<<10)
 	for {
 		n, err := connection.Read(buffer)
 		data = append(data, buffer[:n]...)
 		found, length := readReply(data)
 		hasLength := length >= 0 && len(found.body) >= length
-		ended := envelopeEnd.Match(found.body) || hasLength && !bytes.Contains(found.body, []byte("Envelope")) ||
+		arrived := found.body[max(0, len(found.body)-n-128):] // the end tag may arrive in two parts
+		ended := envelopeEnd.Match(arrived) || hasLength && !bytes.Contains(found.body, []byte("Envelope")) ||
 			len(found.body) > envelope.MaxBytes || found.status == http.StatusUnauthorized || found.status/100 == 3
 		switch {
 		case found.status == 0 && len(data) > maxHeaderBytes:
