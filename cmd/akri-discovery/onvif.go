@@ -16,7 +16,7 @@ the network of the host; without it, list addresses.
         misses: 3                     # probes without an answer before a camera is checked
         interfaces: [eth1]            # default: all whose network can have other hosts
         addresses: [10.0.0.5, 10.1.0.0/28]    # also probe these by unicast
-        id: url                       # or uuid, which survives a new IP address
+        id: url                       # or uuid, mac, serial, which survive a new IP address
         details: [information, streams]       # additional properties
         allowForeignXAddrs: false     # accept URLs on other hosts than the one that answers
         insecureSkipVerify: false     # accept any certificate
@@ -24,7 +24,7 @@ the network of the host; without it, list addresses.
 All keys are optional. A filter admits devices with one of its items (Include), or with
 none of them (Exclude).
 
-The id of a device is URL-UUID, or its UUID with "id: uuid". Its properties are
+The id of a device is URL-UUID, or what the key id says. Its properties are
 ONVIF_DEVICE_SERVICE_URL, ONVIF_DEVICE_UUID, ONVIF_DEVICE_IP_ADDRESS and
 ONVIF_DEVICE_MAC_ADDRESS; with "information", ONVIF_DEVICE_MANUFACTURER,
 ONVIF_DEVICE_MODEL, ONVIF_DEVICE_SERIAL_NUMBER, ONVIF_DEVICE_FIRMWARE and

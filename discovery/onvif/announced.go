@@ -1,10 +1,12 @@
 package onvif
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
 
+	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
 	"akri.sh/akri/internal/deadline"
 )
@@ -21,7 +23,7 @@ func (t *tracker) announced(now time.Time, from netip.Addr, a wsdiscovery.Announ
 	case len(a.Types) > 0 && !is:
 		return false
 	case is && scoped && !admitted:
-		t.exclude(now, from, a.UUID)
+		t.exclude(from, a.UUID)
 		return false
 	case a.Kind == wsdiscovery.Hello && (len(a.XAddrs) == 0 || !scoped && (len(a.Types) == 0 || t.settings.Scopes != nil)):
 		return true
@@ -36,21 +38,46 @@ func (t *tracker) announced(now time.Time, from netip.Addr, a wsdiscovery.Announ
 // record records that a device is at its URLs. If it is not admitted, it has not said its
 // scopes this time, so that only the cameras that are known count.
 func (t *tracker) record(now time.Time, from netip.Addr, a wsdiscovery.Announcement, admitted bool) {
+	if len(a.XAddrs) == 0 {
+		a.XAddrs = []string{usualURL(from)}
+	}
+	slices.Sort(a.XAddrs) // of several spellings, the same one counts each time
+	var fault error
+	heard := false
 	for _, xaddr := range a.XAddrs {
-		k := key{xaddr, a.UUID}
-		switch {
-		case checkURL(xaddr, from, t.settings) != nil:
-			t.failed(failedForeign)
-		case admitted || t.cameras[k] != nil:
-			t.hear(now, from, k, a.Kind == wsdiscovery.Hello)
+		if err := checkURL(xaddr, from, t.settings); err != nil {
+			fault = fmt.Errorf("the URL %s: %w", clean(xaddr), err)
+			continue
 		}
+		k := t.keyOf(xaddr, a.UUID)
+		if admitted || t.cameras[k] != nil {
+			t.hear(now, from, k, xaddr, a.Kind == wsdiscovery.Hello)
+		}
+		heard = true
+	}
+	if !heard { // else it is another address of the camera
+		t.once(failedForeign, from.String(), fault)
 	}
 }
 
-func (t *tracker) hear(now time.Time, from netip.Addr, k key, hello bool) {
+// keyOf returns the key of a camera. If its UUID is not its id, because it may change, the first
+// one that was announced counts.
+func (t *tracker) keyOf(written, uuid string) key {
+	k := key{normalURL(written), uuid}
+	if t.settings.ID == details.ByMAC || t.settings.ID == details.BySerial {
+		for _, c := range t.byHost[k.host()] {
+			if c.url == k.url && c.uuid != "" {
+				return c.key
+			}
+		}
+	}
+	return k
+}
+
+func (t *tracker) hear(now time.Time, from netip.Addr, k key, written string, hello bool) {
 	c := t.cameras[k]
 	if c == nil {
-		if c = t.add(now, from, k); c == nil {
+		if c = t.add(now, from, k, written); c == nil {
 			return
 		}
 		// It may have another address now.
@@ -69,14 +96,11 @@ func (t *tracker) hear(now time.Time, from netip.Addr, k key, hello bool) {
 
 // exclude removes the cameras of a device that has said that the filter for scopes no
 // longer admits it. This counts only from the host that has announced them.
-func (t *tracker) exclude(now time.Time, from netip.Addr, uuid string) {
+func (t *tracker) exclude(from netip.Addr, uuid string) {
 	for _, c := range slices.Clone(t.byUUID[uuid]) {
 		if c.from == from {
 			t.remove(c)
 		}
-	}
-	if _, listed := t.excludedUntil[from]; listed {
-		t.excludedUntil[from] = now.Add(t.settings.Interval()*time.Duration(t.settings.Misses) + excludedMemory)
 	}
 }
 
@@ -93,15 +117,16 @@ func (t *tracker) suspect(now time.Time, uuid string, gone func(*camera) bool) {
 
 // listed adds the device service of a host in the details that has not announced itself.
 func (t *tracker) listed(now time.Time, host netip.Addr) {
-	host = host.Unmap()
-	k := key{url: "http://" + netip.AddrPortFrom(host, 80).String() + "/onvif/device_service"}
-	if host.Is4() {
-		k.url = "http://" + host.String() + "/onvif/device_service"
-	}
-	if len(t.byHost[k.host()]) > 0 || now.Before(t.excludedUntil[host]) {
+	k := key{url: usualURL(host)}
+	if len(t.byHost[k.host()]) > 0 {
 		return
 	}
-	if c := t.add(now, host, k); c != nil {
+	if c := t.add(now, host.Unmap(), k, k.url); c != nil {
 		c.listed = true
 	}
+}
+
+// usualURL returns the URL of the device service of most cameras.
+func usualURL(host netip.Addr) string {
+	return normalURL("http://" + netip.AddrPortFrom(host.Unmap(), 80).String() + "/onvif/device_service")
 }

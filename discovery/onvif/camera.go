@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"net"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"akri.sh/akri/discovery"
 	shared "akri.sh/akri/discovery/details"
 	"akri.sh/akri/discovery/onvif/details"
+	"akri.sh/akri/discovery/onvif/wsdiscovery"
 )
 
 // The properties of a device. The first four are Akri's.
@@ -32,7 +34,7 @@ const (
 
 // key identifies a camera: one URL of one device.
 type key struct {
-	// url is the URL of the device service, as the camera writes it.
+	// url is the URL of the device service, in its normal form.
 	url string
 	// uuid is empty if the camera was found at a listed address and has not yet said it.
 	uuid string
@@ -51,6 +53,20 @@ func (k key) host() string {
 	return strings.ToLower(name)
 }
 
+// normalURL returns the form of a URL that all of its spellings have.
+func normalURL(written string) string {
+	parsed, err := url.Parse(written)
+	if err != nil {
+		return written
+	}
+	host, port := key{url: written}.host(), parsed.Port()
+	if port == map[string]string{"http": "80", "https": "443"}[parsed.Scheme] {
+		port = ""
+	}
+	parsed.Host = strings.TrimSuffix(net.JoinHostPort(host, port), ":")
+	return parsed.String()
+}
+
 // facts are what a camera has said about itself, by the name of the property. They never
 // contain credentials.
 type facts map[string]string
@@ -59,6 +75,8 @@ type facts map[string]string
 type camera struct {
 	key
 
+	// written is its URL as it was announced first.
+	written string
 	// host is the host in its URL.
 	host string
 	// from is the host that has announced it.
@@ -67,6 +85,8 @@ type camera struct {
 	// device was announced; zero until then, and it is not a device.
 	found time.Time
 	facts facts
+	// reading is the one of its clock that its credentials have the time of; see clockReadings.
+	reading int
 	// asked means that a request has ended, well or not.
 	asked bool
 	// due is when the next request begins; zero while one is under way.
@@ -108,24 +128,35 @@ func (c *camera) ip() string {
 	return c.host
 }
 
+// id returns the id of a device with a UUID, as a Configuration wants it; "" if it is not known.
+func (f facts) id(wanted, uuid string) string {
+	switch wanted {
+	case details.ByMAC:
+		return strings.ToLower(strings.ReplaceAll(f[PropertyMACAddress], "-", ":"))
+	case details.BySerial:
+		return f[PropertySerialNumber]
+	}
+	return uuid
+}
+
 // device returns the device of a camera.
 func (c *camera) device(id string) discovery.Device {
 	properties := maps.Clone(c.facts)
 	if properties == nil {
 		properties = facts{}
 	}
-	properties[PropertyServiceURL] = c.url
+	properties[PropertyServiceURL] = c.written
 	properties[PropertyUUID] = c.uuid
 	if ip := c.ip(); ip != "" {
 		properties[PropertyIPAddress] = ip
 	}
-	if id == details.ByUUID {
-		return discovery.Device{ID: c.uuid, Properties: properties}
+	if id == details.ByURL {
+		return discovery.Device{ID: c.written + "-" + c.uuid, Properties: properties}
 	}
-	return discovery.Device{ID: c.url + "-" + c.uuid, Properties: properties}
+	return discovery.Device{ID: c.facts.id(id, c.uuid), Properties: properties}
 }
 
-// devices returns the devices of cameras, sorted by id. With ids by UUID, a camera with
+// devices returns the devices of cameras, sorted by id. If it is not the URL, a camera with
 // several URLs is one device, at the URL that has been announced for the longest time.
 func devices(cameras []*camera, d *details.Details) []discovery.Device {
 	slices.SortFunc(cameras, func(a, b *camera) int {
@@ -135,7 +166,7 @@ func devices(cameras []*camera, d *details.Details) []discovery.Device {
 	seen := make(map[string]bool, len(cameras))
 	for _, c := range cameras {
 		device := c.device(d.ID)
-		if c.admitted(d) && !seen[device.ID] {
+		if c.admitted(d) && device.ID != "" && !seen[device.ID] {
 			seen[device.ID] = true
 			all = append(all, device)
 		}
@@ -146,7 +177,7 @@ func devices(cameras []*camera, d *details.Details) []discovery.Device {
 
 // admits reports whether a device passes the filters for what it announces.
 func admits(d *details.Details, uuid string, scopes []string) bool {
-	matches := func(item, value string) bool { return normalKey(item) == value }
+	matches := func(item, value string) bool { return wsdiscovery.NormalUUID(item) == value }
 	return d.UUIDs.Admits(matches, uuid) && d.Scopes.Admits(shared.Equal, scopes...)
 }
 
@@ -165,8 +196,8 @@ func checkURL(text string, from netip.Addr, d *details.Details) error {
 	}
 	address, err := netip.ParseAddr(parsed.Hostname())
 	switch {
-	case err == nil && address.Zone() != "":
-		return errors.New("has a zone")
+	case err == nil && (address.Zone() != "" || address.IsLinkLocalUnicast() && address.Unmap() != from.Unmap()):
+		return errors.New("only on a link of the camera")
 	case err == nil && details.CheckAddress(address) != nil:
 		return details.CheckAddress(address)
 	case !d.AllowForeignXAddrs && (err != nil || address.Unmap() != from.Unmap()):

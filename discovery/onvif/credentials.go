@@ -61,17 +61,16 @@ func parseCredentials(properties map[string][]byte) (credentialSet, error) {
 		}
 	}
 	parsed := credentialSet{}
-	if err := parsed.addList(texts, credentialList, plain); err != nil {
-		return nil, err
-	}
-	if err := parsed.addList(texts, credentialRefList, referred); err != nil {
-		return nil, err
+	for _, list := range []string{credentialList, credentialRefList} {
+		if err := parsed.addList(texts, list); err != nil {
+			return nil, err
+		}
 	}
 	// In username_UUID, "_" stands for "-", because names of properties are often those of
 	// environment variables.
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if suffix, ok := strings.CutPrefix(name, usernamePrefix); ok && suffix != "" && texts[name] != "" {
-			key := normalKey(strings.ReplaceAll(suffix, "_", "-"))
+			key := wsdiscovery.NormalUUID(strings.ReplaceAll(suffix, "_", "-"))
 			parsed[key] = soap.Credentials{Username: texts[name], Password: texts[passwordPrefix+suffix]}
 		}
 	}
@@ -79,9 +78,7 @@ func parseCredentials(properties map[string][]byte) (credentialSet, error) {
 }
 
 // addList adds the credentials in the JSON objects of the properties that a property lists.
-func (c credentialSet) addList(
-	texts map[string]string, list string, credentials func(entry, map[string]string) (soap.Credentials, string),
-) error {
+func (c credentialSet) addList(texts map[string]string, list string) error {
 	if texts[list] == "" {
 		return nil
 	}
@@ -99,43 +96,36 @@ func (c credentialSet) addList(
 			return fmt.Errorf("discoveryProperties: %s: not a JSON object from UUIDs to objects, as %s requires", name, list)
 		}
 		for _, uuid := range slices.Sorted(maps.Keys(entries)) {
-			found, fault := credentials(entries[uuid], texts)
+			found, fault := entries[uuid].credentials(list, texts)
 			if fault != "" {
-				return fmt.Errorf("discoveryProperties: %s: %s: %s", list, normalKey(uuid), fault)
+				return fmt.Errorf("discoveryProperties: %s: %s: %s", list, wsdiscovery.NormalUUID(uuid), fault)
 			}
-			c[normalKey(uuid)] = found
+			c[wsdiscovery.NormalUUID(uuid)] = found
 		}
 	}
 	return nil
 }
 
-// plain returns the credentials in an entry, or what is wrong with it.
-func plain(e entry, _ map[string]string) (soap.Credentials, string) {
-	if e.Username == "" {
-		return soap.Credentials{}, "username is missing"
+// credentials returns the credentials in an entry of a list, or what is wrong with it.
+func (e entry) credentials(list string, texts map[string]string) (found soap.Credentials, fault string) {
+	found, hasPassword := soap.Credentials{Username: e.Username, Password: e.Password}, true
+	if list == credentialRefList {
+		found.Username = texts[e.UsernameRef]
+		found.Password, hasPassword = texts[e.PasswordRef]
+		e.Base64encoded = false
 	}
-	if e.Base64encoded {
-		decoded, err := base64.StdEncoding.DecodeString(e.Password)
-		if err != nil {
-			return soap.Credentials{}, "the password is not base64"
-		}
-		e.Password = string(decoded)
-	}
-	return soap.Credentials{Username: e.Username, Password: e.Password}, ""
-}
-
-// referred returns the credentials in the properties that an entry names, or what is wrong with it.
-func referred(e entry, texts map[string]string) (soap.Credentials, string) {
-	password, found := texts[e.PasswordRef]
+	decoded, err := base64.StdEncoding.DecodeString(e.Password)
 	switch {
-	case texts[e.UsernameRef] == "":
-		return soap.Credentials{}, "username_ref is not the name of a property that has a value"
-	case !found && e.PasswordRef != "":
-		return soap.Credentials{}, "password_ref is not the name of a property"
+	case found.Username == "" && list == credentialRefList:
+		return found, "username_ref is not the name of a property that has a value"
+	case found.Username == "":
+		return found, "username is missing"
+	case !hasPassword && e.PasswordRef != "":
+		return found, "password_ref is not the name of a property"
+	case e.Base64encoded && err != nil:
+		return found, "the password is not base64"
+	case e.Base64encoded:
+		found.Password = string(decoded)
 	}
-	return soap.Credentials{Username: texts[e.UsernameRef], Password: password}, ""
+	return found, ""
 }
-
-// normalKey returns the key of a camera: Akri compares UUIDs in lower case with keys as
-// they are written, so that keys in upper case never match.
-func normalKey(uuid string) string { return wsdiscovery.NormalUUID(uuid) }

@@ -1,6 +1,7 @@
 package onvif
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -34,21 +35,14 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 	if err != nil {
 		return discovery.Invalid("%w", err)
 	}
-	log := h.Logger
-	if log == nil {
-		log = slog.Default()
-	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
-	defer client.Close()
-	open := newSockets(settings, h.Metrics.Failed, log)
+	failures := newReporter(h.Metrics.Failed, cmp.Or(h.Logger, slog.Default()))
+	open := newSockets(settings, failures)
 	defer open.close()
-	asking := &interviewer{client: client, settings: settings, credentials: known, failed: h.Metrics.Failed}
+	asking := &interviewer{client: client, settings: settings, credentials: known, reporter: failures}
 	s := &session{
-		settings: settings,
-		metrics:  h.Metrics,
-		network:  open,
-		perform:  asking.perform,
-		tracker:  newTracker(settings, h.Metrics.Failed, rand.Float64),
+		settings: settings, metrics: h.Metrics, network: open, perform: asking.perform,
+		tracker: newTracker(settings, failures, rand.Float64),
 	}
 	return s.run(ctx, send)
 }

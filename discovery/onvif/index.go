@@ -2,34 +2,22 @@ package onvif
 
 import "slices"
 
-// cameraIndex has cameras by key, by host and by UUID.
-type cameraIndex struct {
-	cameras        map[key]*camera
-	byHost, byUUID map[string][]*camera
+// insert adds a camera to those that are remembered.
+func (t *tracker) insert(c *camera) {
+	t.cameras[c.key] = c
+	t.byHost[c.host] = append(t.byHost[c.host], c)
+	t.byUUID[c.uuid] = append(t.byUUID[c.uuid], c)
 }
 
-func newCameraIndex() cameraIndex {
-	return cameraIndex{cameras: map[key]*camera{}, byHost: map[string][]*camera{}, byUUID: map[string][]*camera{}}
-}
-
-func (i cameraIndex) insert(c *camera) {
-	i.cameras[c.key] = c
-	i.byHost[c.host] = append(i.byHost[c.host], c)
-	i.byUUID[c.uuid] = append(i.byUUID[c.uuid], c)
-}
-
-func (i cameraIndex) delete(c *camera) {
-	delete(i.cameras, c.key)
-	deleteFrom(i.byHost, c.host, c)
-	deleteFrom(i.byUUID, c.uuid, c)
+func (t *tracker) delete(c *camera) {
+	delete(t.cameras, c.key)
+	deleteFrom(t.byHost, c.host, c)
+	deleteFrom(t.byUUID, c.uuid, c)
 }
 
 func deleteFrom(groups map[string][]*camera, name string, c *camera) {
-	group := groups[name]
-	if at := slices.Index(group, c); at >= 0 {
-		group = slices.Delete(group, at, at+1)
-	}
-	if groups[name] = group; len(group) == 0 {
+	groups[name] = slices.DeleteFunc(groups[name], func(other *camera) bool { return other == c })
+	if len(groups[name]) == 0 {
 		delete(groups, name)
 	}
 }

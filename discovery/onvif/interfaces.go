@@ -61,19 +61,14 @@ func findLinks(settings *details.Details) ([]link, error) {
 // add adds the IPv4 addresses of an interface. It reports whether there are any.
 func (l *link) add(addresses []net.Addr) bool {
 	for _, a := range addresses {
-		network, ok := a.(*net.IPNet)
-		if !ok {
+		subnet, err := netip.ParsePrefix(a.String())
+		if err != nil || !subnet.Addr().Is4() {
 			continue
 		}
-		address, ok := netip.AddrFromSlice(network.IP)
-		if address = address.Unmap(); !ok || !address.Is4() {
-			continue
-		}
-		ones, _ := network.Mask.Size()
 		if !l.address.IsValid() {
-			l.address = address
+			l.address = subnet.Addr()
 		}
-		l.subnets = append(l.subnets, netip.PrefixFrom(address, ones).Masked())
+		l.subnets = append(l.subnets, subnet.Masked())
 	}
 	return l.address.IsValid()
 }

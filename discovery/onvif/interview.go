@@ -3,14 +3,15 @@ package onvif
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
-	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/semaphore"
 
 	"akri.sh/akri/discovery/onvif/details"
@@ -23,14 +24,16 @@ import (
 const (
 	deviceService = "http://www.onvif.org/ver10/device/wsdl"
 	mediaService  = "http://www.onvif.org/ver10/media/wsdl"
+	media2Service = "http://www.onvif.org/ver20/media/wsdl"
 )
 
 // interviewer asks cameras.
 type interviewer struct {
+	*reporter
+
 	client      *soap.Client
 	settings    *details.Details
 	credentials credentialSet
-	failed      func(reason string)
 }
 
 // requests are the places for requests to cameras, which all Configurations share.
@@ -69,51 +72,33 @@ func (i *interviewer) check(ctx context.Context, k key) bool {
 func (i *interviewer) ask(ctx context.Context, r request) outcome {
 	answer, err := i.client.Do(ctx, soap.Call{URL: r.url, Namespace: deviceService, Operation: "GetSystemDateAndTime"})
 	if !soap.Alive(err) {
-		if ctx.Err() == nil {
-			i.failed(reasonOf(err))
+		switch {
+		case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded): // the session has ended
+		case r.spare:
+			i.once(reasonOf(err), r.url, err)
+		default:
+			i.failed(reasonOf(err), r.url, err)
 		}
 		return outcome{request: r}
 	}
 	c := &conversation{
-		interviewer: i, offset: clockOffset(answer, time.Now()), outcome: outcome{request: r, alive: true, uuid: r.uuid, facts: facts{}},
+		interviewer: i, outcome: outcome{request: r, alive: true, uuid: r.uuid, facts: facts{}}, own: []string{r.host()},
+		clocks: clockReadings(answer, time.Now()), credentials: i.credentials.of(r.uuid),
 	}
-	if c.uuid == "" {
-		response := c.call(ctx, r.url, deviceService, "GetEndpointReference", "", nil)
-		if c.uuid = wsdiscovery.NormalUUID(response.GUID); c.uuid == "" || clean(c.uuid) != c.uuid {
-			return outcome{request: r}
-		}
+	if c.uuid == "" && !c.identify(ctx) {
+		return outcome{request: r}
 	}
-	c.credentials = i.credentials.of(c.uuid)
 	c.network(ctx)
-	if i.settings.Wants(details.Information) {
+	if i.settings.Wants(details.Information) || i.settings.ID == details.BySerial {
 		c.information(ctx)
 	}
 	if i.settings.Wants(details.Streams) {
 		c.streams(ctx)
 	}
+	if !c.incomplete && i.settings.ID != details.ByURL && c.facts.id(i.settings.ID, c.uuid) == "" {
+		i.once(failedID, r.url, fmt.Errorf("the camera does not say what is its id with id: %s", i.settings.ID))
+	}
 	return c.outcome
-}
-
-// clockOffset is how far the clock of a camera is ahead, from its answer to
-// GetSystemDateAndTime; or from the HTTP header, if it wants credentials for that.
-func clockOffset(answer soap.Answer, now time.Time) time.Duration {
-	number := func(written string) int {
-		value, err := strconv.Atoi(strings.TrimSpace(written))
-		if err != nil || value < 0 || value > 9999 {
-			return -1
-		}
-		return value
-	}
-	utc := answer.Response.UTC
-	year, month, day := number(utc.Year), number(utc.Month), number(utc.Day)
-	hour, minute, second := number(utc.Hour), number(utc.Minute), number(utc.Second)
-	if min(year, month, day, hour, minute, second) >= 0 {
-		return time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC).Sub(now)
-	}
-	if !answer.Date.IsZero() {
-		return answer.Date.Sub(now)
-	}
-	return 0
 }
 
 // conversation is a series of calls to one camera, and what it has said. Credentials that it
@@ -123,11 +108,16 @@ type conversation struct {
 	outcome
 
 	credentials *soap.Credentials
-	offset      time.Duration
+	accepted    bool
+	clocks      []time.Duration // the readings of its clock, of which request.reading counts
+	retried     bool            // with another reading
+	own         []string        // hosts that are the camera itself: the one in its URL is the first
 }
 
 // call calls an operation. The response is empty if the camera does not answer it, which
-// counts as a failure, unless the camera merely does not have the operation.
+// counts as a failure, unless the camera merely does not have the operation. If it refuses the
+// first credentials, it may mean the time in them, so that they are tried once more with another
+// reading of its clock.
 func (c *conversation) call(
 	ctx context.Context, service, namespace, operation, arguments string, credentials *soap.Credentials,
 ) soap.Response {
@@ -135,17 +125,47 @@ func (c *conversation) call(
 		return soap.Response{}
 	}
 	answer, err := c.client.Do(ctx, soap.Call{
-		URL: service, Namespace: namespace, Operation: operation, Arguments: arguments, Credentials: credentials, Offset: c.offset,
+		URL: service, Namespace: namespace, Operation: operation, Arguments: arguments, Credentials: credentials,
+		Offset: c.clocks[c.reading%len(c.clocks)],
 	})
 	if err == nil {
+		c.accepted = c.accepted || credentials != nil
 		return answer.Response
 	}
-	if ctx.Err() == nil && (soap.Unauthorized(err) || !soap.Alive(err)) {
-		c.failed(reasonOf(err))
+	isRefusal := soap.Unauthorized(err)
+	if isRefusal && credentials != nil && !c.accepted {
+		c.reading++
+		if !c.retried && len(c.clocks) > 1 {
+			c.retried = true
+			return c.call(ctx, service, namespace, operation, arguments, credentials)
+		}
+		c.refused = true
 	}
-	c.refused = c.refused || credentials != nil && soap.Unauthorized(err)
+	isTried := credentials == nil && c.credentials != nil // with credentials next
+	if ctx.Err() == nil && (isRefusal && !isTried || !soap.Alive(err)) {
+		c.once(reasonOf(err), c.url, fmt.Errorf("%s: %w", operation, err))
+	}
 	c.incomplete = c.incomplete || !soap.Alive(err)
 	return soap.Response{}
+}
+
+// identify asks a camera at a listed address what it would announce. A camera that does not say
+// its UUID, as many do not, gets one of its URL. It reports whether the camera has answered.
+func (c *conversation) identify(ctx context.Context) bool {
+	for _, credentials := range slices.Compact([]*soap.Credentials{nil, c.credentials}) {
+		response := c.call(ctx, c.url, deviceService, "GetEndpointReference", "", credentials)
+		if c.outcome.uuid = wsdiscovery.NormalUUID(response.GUID); c.outcome.uuid != "" {
+			break
+		}
+	}
+	if clean(c.outcome.uuid) != c.outcome.uuid || c.outcome.uuid == "" {
+		c.outcome.uuid = uuid.NewSHA1(uuid.NameSpaceURL, []byte(c.url)).String()
+	}
+	c.credentials = c.interviewer.credentials.of(c.outcome.uuid)
+	if c.settings.Scopes != nil {
+		c.scopes = c.call(ctx, c.url, deviceService, "GetScopes", "", c.credentials).Scopes
+	}
+	return !c.incomplete
 }
 
 func (c *conversation) set(property, value string) {
@@ -154,20 +174,55 @@ func (c *conversation) set(property, value string) {
 	}
 }
 
-// network asks for the IP address and the MAC address. As in Akri, the first ones count.
+// network asks for the IP address and the MAC address.
 func (c *conversation) network(ctx context.Context) {
-	response := c.call(ctx, c.url, deviceService, "GetNetworkInterfaces", "", c.credentials)
-	for _, config := range response.IPv4 {
-		for _, from := range config.From {
-			address, err := netip.ParseAddr(strings.TrimSpace(from.Address))
-			if err == nil && c.facts[PropertyIPAddress] == "" {
-				c.set(PropertyIPAddress, address.String())
-			}
+	interfaces := c.call(ctx, c.url, deviceService, "GetNetworkInterfaces", "", c.credentials).Interfaces
+	for _, i := range interfaces {
+		c.own = append(c.own, addressesOf(i)...)
+	}
+	ip, mac := chooseAddresses(interfaces, c.host())
+	c.set(PropertyIPAddress, ip)
+	c.set(PropertyMACAddress, mac)
+}
+
+// chooseAddresses returns the addresses of the interface that has the address in the URL; or else
+// of the first one that has both, as in Akri, or one of them.
+func chooseAddresses(interfaces []soap.Interface, host string) (ip, mac string) {
+	best := 0
+	for _, i := range interfaces {
+		addresses, hardware, rank := addressesOf(i), clean(i.MAC), 0
+		if strings.Trim(hardware, "0:-.") != "" && !isOff(i.Enabled) {
+			rank++
+		} else {
+			hardware = ""
+		}
+		switch {
+		case slices.Contains(addresses, host):
+			addresses[0], rank = host, 3
+		case len(addresses) > 0:
+			rank++
+		default:
+			addresses = []string{""}
+		}
+		if rank > best {
+			best, ip, mac = rank, addresses[0], hardware
 		}
 	}
-	if len(response.MACs) > 0 {
-		c.set(PropertyMACAddress, response.MACs[0])
+	return ip, mac
+}
+
+func isOff(enabled string) bool { return strings.TrimSpace(enabled) == "false" }
+
+// addressesOf returns the addresses of an interface by which others can reach the camera.
+func addressesOf(i soap.Interface) []string {
+	var all []string
+	for _, from := range slices.Concat(i.IPv4.Config.From, i.IPv6.Config.From) {
+		address, err := netip.ParseAddr(strings.TrimSpace(from.Address))
+		if err == nil && details.CheckAddress(address) == nil && !isOff(i.Enabled) && !(address.Is4() && isOff(i.IPv4.Enabled)) {
+			all = append(all, address.Unmap().String())
+		}
 	}
+	return all
 }
 
 func (c *conversation) information(ctx context.Context) {
@@ -177,79 +232,6 @@ func (c *conversation) information(ctx context.Context) {
 	c.set(PropertyFirmware, response.FirmwareVersion)
 	c.set(PropertySerialNumber, response.SerialNumber)
 	c.set(PropertyHardware, response.Hardware)
-}
-
-// streams asks the media service for the URIs of the first profile. Credentials go only
-// to the host of the device service.
-func (c *conversation) streams(ctx context.Context) {
-	capabilities := c.call(ctx, c.url, deviceService, "GetCapabilities", "<w:Category>Media</w:Category>", c.credentials)
-	media := strings.TrimSpace(capabilities.Media)
-	if media == "" {
-		return
-	}
-	if !c.sameHost(media) {
-		c.failed(failedForeign)
-		return
-	}
-	profiles := c.call(ctx, media, mediaService, "GetProfiles", "", c.credentials).Profiles
-	if len(profiles) == 0 || profiles[0].Token == "" {
-		return
-	}
-	token := "<w:ProfileToken>" + soap.Escape(profiles[0].Token) + "</w:ProfileToken>"
-	setup := "<w:StreamSetup><tt:Stream>RTP-Unicast</tt:Stream><tt:Transport><tt:Protocol>RTSP</tt:Protocol></tt:Transport></w:StreamSetup>"
-	stream := c.call(ctx, media, mediaService, "GetStreamUri", setup+token, c.credentials)
-	c.setURI(PropertyStreamURI, strings.TrimSpace(stream.URI), "rtsp", "rtsps")
-	snapshot := c.call(ctx, media, mediaService, "GetSnapshotUri", token, c.credentials)
-	c.setURI(PropertySnapshotURI, strings.TrimSpace(snapshot.URI), "http", "https")
-}
-
-// sameHost reports whether a URL is on the camera, and not less secure than its device
-// service.
-func (c *conversation) sameHost(service string) bool {
-	device, err := url.Parse(c.url)
-	if err != nil {
-		return false
-	}
-	other, err := url.Parse(service)
-	return err == nil && other.User == nil && other.Hostname() == device.Hostname() &&
-		(other.Scheme == "https" || other.Scheme == "http" && device.Scheme == "http")
-}
-
-// setURI sets a property to a URI without its user information. It leaves out a URI that
-// has credentials elsewhere, or is on another host: brokers send their credentials there.
-func (c *conversation) setURI(property, value string, schemes ...string) {
-	if value == "" {
-		return
-	}
-	uri, err := url.Parse(value)
-	device, deviceErr := url.Parse(c.url)
-	if err == nil && deviceErr == nil {
-		uri.User = nil
-		foreign := uri.Hostname() != device.Hostname() && !c.settings.AllowForeignXAddrs
-		allowed := uri.Scheme == schemes[0] || uri.Scheme == schemes[1]
-		if public := uri.String(); allowed && !foreign && !c.reveals(public) && clean(public) == public {
-			c.facts[property] = public
-			return
-		}
-	}
-	c.failed(failedURI)
-}
-
-// reveals reports whether a URI seems to contain a password, as those of some cameras do.
-func (c *conversation) reveals(uri string) bool {
-	unescaped, err := url.PathUnescape(uri)
-	if err != nil {
-		unescaped = uri
-	}
-	lower := strings.ToLower(unescaped)
-	for _, word := range []string{"password", "passwd", "pwd=", "pass=", "psw="} {
-		if strings.Contains(lower, word) {
-			return true
-		}
-	}
-	// A short password would be found by chance.
-	return c.credentials != nil && len(c.credentials.Password) >= 4 &&
-		(strings.Contains(unescaped, c.credentials.Password) || strings.Contains(uri, c.credentials.Password))
 }
 
 // clean returns text of a camera for a property: on one line, of bounded length.
@@ -265,13 +247,13 @@ func clean(value string) string {
 
 // reasonOf returns the reason of a failed call, for the metrics.
 func reasonOf(err error) string {
-	var network net.Error
+	operation, _ := errors.AsType[*net.OpError](err)
 	switch {
 	case soap.Unauthorized(err):
 		return failedUnauthorized
-	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout():
+	case errors.Is(err, context.DeadlineExceeded) || operation != nil && operation.Timeout():
 		return failedTimeout
-	case errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH):
+	case operation != nil && operation.Op == "dial":
 		return failedUnreachable
 	}
 	return failedAnswer

@@ -2,7 +2,6 @@ package onvif
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/onvif/details"
-	"akri.sh/akri/discovery/onvif/envelope"
 	"akri.sh/akri/discovery/onvif/soap"
 )
 
@@ -24,13 +22,12 @@ func FuzzInterview(f *testing.F) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(*body.Load()) }))
 	f.Cleanup(server.Close)
 	client := soap.New(soap.Options{})
-	f.Cleanup(client.Close)
 	settings, err := details.Parse("details: [information, streams]")
 	if err != nil {
 		f.Fatal(err)
 	}
 	i := &interviewer{
-		client: client, settings: settings, failed: func(string) {},
+		client: client, settings: settings, reporter: silent(func(string) {}),
 		credentials: credentialSet{defaultSuffix: {Username: "user", Password: password}},
 	}
 	media := strings.Replace(server.URL, "127.0.0.1", "HOST", 1)
@@ -51,9 +48,6 @@ func FuzzInterview(f *testing.F) {
 		data = []byte(strings.ReplaceAll(string(data), "HOST", "127.0.0.1"))
 		body.Store(&data)
 		o := i.ask(t.Context(), request{key: key{url: server.URL}})
-		if err := envelope.Decode(data, &struct{}{}); err != nil && !errors.Is(err, envelope.ErrTooLarge) && o.alive {
-			t.Fatalf("%q is an answer", data)
-		}
 		if o.uuid != clean(o.uuid) {
 			t.Fatalf("the UUID is %q", o.uuid)
 		}
@@ -78,8 +72,7 @@ func TestRequestsOfAllConfigurations(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer server.Close()
 	client := soap.New(soap.Options{})
-	defer client.Close()
-	i := &interviewer{client: client, failed: func(string) {}}
+	i := &interviewer{client: client, settings: &details.Details{}, reporter: silent(func(string) {})}
 	if err := requests.Acquire(t.Context(), maxRequests); err != nil {
 		t.Fatal(err)
 	}

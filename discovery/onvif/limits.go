@@ -37,6 +37,8 @@ const (
 	maxWaitingMessages = 64
 	// maxMessageBytes bounds a message of WS-Discovery.
 	maxMessageBytes = envelope.MaxBytes
+	// maxToldFailures bounds the failures that are in the log, each of them once.
+	maxToldFailures = 1000
 	// maxPropertyBytes bounds a value that a camera reports. Longer ones are cut, except
 	// for URIs, which are left out.
 	maxPropertyBytes = 512
@@ -71,14 +73,14 @@ const (
 	// minProbePause is the minimum time between a probe and another one that a Hello
 	// without addresses causes.
 	minProbePause = time.Second
-	// excludedMemory is how long, in addition to misses probes, the handler remembers that a
-	// host in the details has announced a scope that is excluded.
-	excludedMemory = time.Hour
 	// minSendPause is the minimum time between two lists.
 	minSendPause = 500 * time.Millisecond
-	// maxFirstWait bounds how long the first list waits for slow cameras, after the time
-	// for answers to the first probes.
-	maxFirstWait = 10 * time.Second
+	// maxFirstWait bounds how long the first list waits for cameras that are slow or start at
+	// the same time, after the time for answers to the first probes.
+	maxFirstWait = time.Minute
+	// minClockDifference is the difference of two readings of a clock that matters: cameras
+	// accept credentials whose time is wrong by some seconds.
+	minClockDifference = 5 * time.Second
 	// minResendDelay and maxResendDelay are the pause before the copy of a probe.
 	minResendDelay = 100 * time.Millisecond
 	maxResendDelay = 300 * time.Millisecond
@@ -96,4 +98,6 @@ const (
 	failedUnauthorized = "unauthorized"
 	failedAnswer       = "bad_answer"
 	failedURI          = "unsafe_uri"
+	failedStream       = "no_stream"
+	failedID           = "no_id"
 )

@@ -59,16 +59,7 @@ func (t *tracker) begin(now time.Time) []request {
 		t.hosts[c.host]++
 		c.began, c.due = now, time.Time{}
 		check := !c.found.IsZero() && (c.suspicion > 0 || c.missed >= t.settings.Misses)
-		requests = append(requests, request{c.key, check, c})
+		requests = append(requests, request{key: c.key, check: check, spare: t.isSpare(c), reading: c.reading, camera: c})
 	}
 	return requests
-}
-
-// release makes the place of a request free that has ended.
-func (t *tracker) release(now time.Time, c *camera) {
-	c.began, t.next = time.Time{}, now
-	t.running[c.pool]--
-	if t.hosts[c.host]--; t.hosts[c.host] == 0 {
-		delete(t.hosts, c.host)
-	}
 }

@@ -132,6 +132,21 @@ func TestOneHostWithManyCameras(t *testing.T) {
 	}
 }
 
+// TestLongestWaitComesFirst has more cameras than may be asked at the same time.
+func TestLongestWaitComesFirst(t *testing.T) {
+	b := newBench(t, "")
+	for n := range 2 * maxQuickRequests {
+		b.hears(wsdiscovery.Match, n+1)
+		b.now = b.now.Add(time.Millisecond)
+	}
+	b.begin(b.now)
+	for n := range maxQuickRequests {
+		if _, a := cameraNumber(wsdiscovery.Match, n+1); b.cameras[key{a.XAddrs[0], a.UUID}].began.IsZero() {
+			t.Errorf("camera %d still waits", n+1)
+		}
+	}
+}
+
 // TestHelloOfCameraThatDidNotAnswer ends the pause between requests: it has restarted.
 func TestHelloOfCameraThatDidNotAnswer(t *testing.T) {
 	b := newBench(t, "")

@@ -3,6 +3,7 @@ package onvif
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -107,7 +108,7 @@ func (tr *trial) run(t *testing.T, text string, during func(ctx context.Context)
 	s := &session{
 		settings: settings, network: tr.network,
 		perform: func(_ context.Context, r request) outcome { return tr.perform(r) },
-		tracker: newTracker(settings, func(string) {}, random),
+		tracker: newTracker(settings, silent(func(string) {}), random),
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -123,6 +124,11 @@ func (tr *trial) run(t *testing.T, text string, during func(ctx context.Context)
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("ended by %v", err)
 	}
+}
+
+// silent returns a reporter that logs nothing.
+func silent(count func(reason string)) *reporter {
+	return newReporter(count, slog.New(slog.DiscardHandler))
 }
 
 func always(r request) outcome { return outcome{request: r, alive: true, uuid: r.uuid} }
@@ -174,13 +180,13 @@ func TestFirstList(t *testing.T) {
 		"no camera":               {nil, 0, 0, 2 * time.Second},
 		"a camera":                {[]int{1}, 0, 1, 2 * time.Second},
 		"a slow camera":           {[]int{1}, 4 * time.Second, 1, 4 * time.Second},
-		"one that never responds": {[]int{1}, time.Minute, 0, 12 * time.Second},
+		"one that never responds": {[]int{1}, 2 * time.Minute, 0, 62 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tr := &trial{network: &lossyNetwork{messages: make(chan message), cameras: tc.cameras, loses: never}}
 				tr.perform = func(r request) outcome { time.Sleep(tc.slow); return always(r) }
-				tr.run(t, "", func(context.Context) { time.Sleep(30 * time.Second) })
+				tr.run(t, "", func(context.Context) { time.Sleep(90 * time.Second) })
 				if len(tr.lists) != 1 || len(tr.lists[0]) != tc.want || tr.sentAt[0] != tc.after {
 					t.Errorf("%d lists, sent at %v, want one with %d devices after %v", len(tr.lists), tr.sentAt, tc.want, tc.after)
 				}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -37,9 +36,9 @@ const readBufferBytes = 4 << 20
 // sockets is the real network. One socket sends probes on all links and receives the
 // answers, one receives Hello and Bye, and one probes the listed addresses.
 type sockets struct {
+	*reporter
+
 	settings *details.Details
-	failed   func(reason string)
-	log      *slog.Logger
 	inflow   inflow
 	messages chan message
 	targets  []netip.Addr
@@ -48,22 +47,20 @@ type sockets struct {
 	// not overlap, the third one by sweep, and all by close after them.
 	probes, hellos, unicast *ipv4.PacketConn
 
-	mu     sync.Mutex
-	links  []link          // that are probed
-	warned map[string]bool // steps whose failure is in the log
+	mu    sync.Mutex
+	links []link // that are probed
 
 	ctx     context.Context // ends the readers
 	cancel  context.CancelFunc
 	readers sync.WaitGroup
 }
 
-func newSockets(settings *details.Details, failed func(string), log *slog.Logger) *sockets {
+func newSockets(settings *details.Details, failures *reporter) *sockets {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &sockets{
-		settings: settings, failed: failed, log: log,
+		settings: settings, reporter: failures,
 		messages: make(chan message, maxWaitingMessages),
 		targets:  settings.Targets(),
-		warned:   map[string]bool{},
 		ctx:      ctx, cancel: cancel,
 	}
 }
@@ -123,41 +120,30 @@ func twice(ctx context.Context, send func() bool) {
 	}
 }
 
-// probeTypes are the types of devices that are looked for, each with a probe of its own.
-var probeTypes = []wsdiscovery.Type{wsdiscovery.NetworkVideoTransmitter, wsdiscovery.Device}
-
-// newProbes returns a probe for each of probeTypes, whose copies a camera answers once.
+// newProbes returns a probe for each type of devices, whose copies a camera answers once.
 func newProbes() [][]byte {
-	probes := make([][]byte, len(probeTypes))
-	for kind, of := range probeTypes {
-		probes[kind] = wsdiscovery.Probe(of)
-	}
-	return probes
+	return [][]byte{wsdiscovery.Probe(wsdiscovery.NetworkVideoTransmitter), wsdiscovery.Probe(wsdiscovery.Device)}
 }
 
-// sweep implements cameraNetwork.
+// sweep implements cameraNetwork. Its rate is bounded.
 func (s *sockets) sweep(ctx context.Context) {
 	if len(s.targets) == 0 || !s.open(&s.unicast, "open a socket", listenUnicast) {
 		return
 	}
 	probes := newProbes()
 	twice(ctx, func() bool {
-		return !slices.ContainsFunc(probes, func(probe []byte) bool { return !s.probeTargets(ctx, probe) })
-	})
-}
-
-// probeTargets sends a probe to each listed address, at a bounded rate. It reports whether
-// there was time for all.
-func (s *sockets) probeTargets(ctx context.Context, probe []byte) bool {
-	const batch = 20
-	for i, target := range s.targets {
-		if i%batch == batch-1 && !backoff.Sleep(ctx, batch*time.Second/maxProbesPerSecond) {
-			return false
+		const batch = 10 // of targets, each with its probes
+		for i, target := range s.targets {
+			if i%batch == batch-1 && !backoff.Sleep(ctx, time.Duration(batch*len(probes))*time.Second/maxProbesPerSecond) {
+				return false
+			}
+			for _, probe := range probes {
+				// An error is about an earlier probe: that host is unreachable, as most may be.
+				_, _ = s.unicast.WriteTo(probe, nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(target, port)))
+			}
 		}
-		// An error is about an earlier probe: that host is unreachable, as most may be.
-		_, _ = s.unicast.WriteTo(probe, nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(target, port)))
-	}
-	return true
+		return true
+	})
 }
 
 // open opens a socket and reads from it, unless it is open already. It returns whether the
@@ -297,16 +283,16 @@ func (s *sockets) read(socket *ipv4.PacketConn) {
 // receive passes the announcements in a datagram on.
 func (s *sockets) receive(from netip.Addr, arrived *ipv4.ControlMessage, data []byte) {
 	if !s.inflow.admits(time.Now(), from, len(data)) {
-		s.failed(failedRate)
+		s.failed(failedRate, "all hosts", errors.New("too many messages arrive, in total or from one host"))
 		return
 	}
 	announcements, err := wsdiscovery.Parse(data)
 	if err != nil {
-		s.failed(failedMessage)
+		s.once(failedMessage, from.String(), err)
 		return
 	}
 	if len(announcements) > 0 && (!s.near(from, arrived) || details.CheckAddress(from) != nil) {
-		s.failed(failedForeign)
+		s.once(failedForeign, from.String(), errors.New("not in a subnet of the interface: list it in addresses"))
 		return
 	}
 	for _, a := range announcements {
@@ -316,24 +302,4 @@ func (s *sockets) receive(from netip.Addr, arrived *ipv4.ControlMessage, data []
 			return
 		}
 	}
-}
-
-// check reports whether there is an error. It counts each and logs the first of its kind.
-func (s *sockets) check(what string, err error) bool {
-	s.mu.Lock()
-	before := s.warned[what]
-	if err == nil {
-		delete(s.warned, what)
-	} else {
-		s.warned[what] = true
-	}
-	s.mu.Unlock()
-	if err == nil {
-		return false
-	}
-	s.failed(failedSocket)
-	if !before {
-		s.log.Warn("Cannot use the network as usual; trying again", "step", what, "err", err)
-	}
-	return true
 }

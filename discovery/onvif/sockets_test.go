@@ -3,7 +3,6 @@ package onvif
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/netip"
 	"syscall"
@@ -22,7 +21,7 @@ func TestFailedJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	failures := 0
-	s := newSockets(&details.Details{}, func(string) { failures++ }, slog.New(slog.DiscardHandler))
+	s := newSockets(&details.Details{}, silent(func(string) { failures++ }))
 	defer s.close()
 	missing := link{index: 1 << 30, name: "missing", address: netip.MustParseAddr("10.0.0.1")}
 	usable := link{index: loopback.Index, name: loopback.Name, address: netip.MustParseAddr("127.0.0.1")}
@@ -58,7 +57,7 @@ func TestFailedJoin(t *testing.T) {
 // TestNear has a node with two links. A host counts only on its own: by the address that it
 // answers, or by the interface on which it says Hello.
 func TestNear(t *testing.T) {
-	s := newSockets(&details.Details{}, func(string) {}, slog.New(slog.DiscardHandler))
+	s := newSockets(&details.Details{}, silent(func(string) {}))
 	defer s.close()
 	for n := range 2 {
 		address := netip.AddrFrom4([4]byte{10, 0, byte(n), 1})

@@ -1,6 +1,7 @@
 package onvif
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -17,15 +18,13 @@ import (
 // when it has missed several probes, or has sent Bye, and does not answer requests either.
 type tracker struct {
 	settings *details.Details
-	// failed counts a failure.
-	failed func(reason string)
+	*reporter
+
 	// random returns a number in [0, 1), for jitter.
 	random func() float64
 
-	cameraIndex
-	// excludedUntil has the hosts in the details. If the filter for scopes excludes what one
-	// announces, its URL is not guessed until then.
-	excludedUntil map[netip.Addr]time.Time
+	cameras        map[key]*camera
+	byHost, byUUID map[string][]*camera
 	// changed means that the devices may differ from those returned last.
 	changed bool
 	// silent are the cameras that have been asked and have never answered.
@@ -38,15 +37,12 @@ type tracker struct {
 	next time.Time
 }
 
-func newTracker(settings *details.Details, failed func(string), random func() float64) *tracker {
-	t := &tracker{
-		settings: settings, failed: failed, random: random,
-		cameraIndex: newCameraIndex(), silent: map[*camera]bool{}, hosts: map[string]int{}, excludedUntil: map[netip.Addr]time.Time{},
+func newTracker(settings *details.Details, failures *reporter, random func() float64) *tracker {
+	return &tracker{
+		settings: settings, reporter: failures, random: random,
+		cameras: map[key]*camera{}, byHost: map[string][]*camera{}, byUUID: map[string][]*camera{},
+		silent: map[*camera]bool{}, hosts: map[string]int{},
 	}
-	for _, host := range settings.Hosts() {
-		t.excludedUntil[host.Unmap()] = time.Time{}
-	}
-	return t
 }
 
 // request is a request to make.
@@ -54,8 +50,12 @@ type request struct {
 	key
 
 	// check means that the only question is whether the camera is there.
-	check  bool
-	camera *camera // which only the tracker uses
+	check bool
+	// spare means that the device has another URL at which it has answered.
+	spare bool
+	// reading is the one of the camera's clock to try first.
+	reading int
+	camera  *camera // which only the tracker uses
 }
 
 // outcome is the end of a request.
@@ -66,6 +66,8 @@ type outcome struct {
 	// uuid is set if the camera has said it.
 	uuid  string
 	facts facts
+	// scopes are set if it was asked for its UUID, and the Configuration has a filter for them.
+	scopes []string
 	// incomplete means that some questions have not been answered, and that they may be
 	// the next time.
 	incomplete bool
@@ -74,12 +76,12 @@ type outcome struct {
 }
 
 // add adds a camera, unless there are too many. It is asked at once.
-func (t *tracker) add(now time.Time, from netip.Addr, k key) *camera {
+func (t *tracker) add(now time.Time, from netip.Addr, k key, written string) *camera {
 	host := k.host()
 	if !t.makeRoom(host) {
 		return nil
 	}
-	c := &camera{key: k, host: host, from: from}
+	c := &camera{key: k, written: written, host: host, from: from}
 	t.insert(c)
 	t.plan(c, now)
 	return c
@@ -96,7 +98,7 @@ func (t *tracker) makeRoom(host string) bool {
 	case len(t.cameras) < maxCameras:
 		return true
 	}
-	t.failed(failedCameras)
+	t.failed(failedCameras, "all cameras", fmt.Errorf("%d cameras, or %d of one host", maxCameras, maxCamerasPerHost))
 	for c := range crowd {
 		if t.silent[c] {
 			t.remove(c)
@@ -144,7 +146,7 @@ func (t *tracker) prefer(now time.Time, to *camera) {
 	for _, other := range t.byUUID[to.uuid] {
 		if other.heard && !other.found.IsZero() {
 			to.found = now
-			t.changed = t.changed || t.settings.ID == details.ByUUID
+			t.changed = t.changed || t.settings.ID != details.ByURL
 			return
 		}
 	}
@@ -154,7 +156,11 @@ func (t *tracker) prefer(now time.Time, to *camera) {
 func (t *tracker) ended(now time.Time, o outcome) {
 	c := o.camera
 	c.slow, c.asked = !o.alive && now.Sub(c.began) >= slowRequest, true
-	t.release(now, c)
+	c.began, t.next = time.Time{}, now
+	t.running[c.pool]--
+	if t.hosts[c.host]--; t.hosts[c.host] == 0 {
+		delete(t.hosts, c.host)
+	}
 	if t.cameras[o.key] != c { // removed, and perhaps added again
 		return
 	}
@@ -230,9 +236,10 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 	if c.suspicion == 0 {
 		c.missed = 0
 	}
-	if c.uuid == "" && !t.identify(now, c, o.uuid) {
+	if c.uuid == "" && !t.identify(c, o) {
 		return
 	}
+	c.reading = o.reading
 	if c.found.IsZero() {
 		c.found, t.changed = now, true
 		delete(t.silent, c)
@@ -263,10 +270,10 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 
 // identify gives a camera at a listed address the UUID that it has said. It removes the
 // camera if it is known already, or filtered out.
-func (t *tracker) identify(now time.Time, c *camera, uuid string) bool {
+func (t *tracker) identify(c *camera, o outcome) bool {
 	t.remove(c)
-	k := key{c.url, uuid}
-	if uuid == "" || t.cameras[k] != nil || !admits(t.settings, uuid, nil) || now.Before(t.excludedUntil[c.from]) {
+	k := t.keyOf(c.url, o.uuid)
+	if o.uuid == "" || t.cameras[k] != nil || !admits(t.settings, o.uuid, o.scopes) || t.settings.Scopes != nil && o.scopes == nil {
 		return false
 	}
 	c.key = k
@@ -280,14 +287,21 @@ func (t *tracker) jitter(d time.Duration) time.Duration {
 	return d - d/10 + time.Duration(t.random()*float64(d/5))
 }
 
-// settled reports whether every camera has been asked at least once.
+// settled reports whether every camera has answered, by one of its URLs, and has said what
+// decides whether it is a device; what else it has not answered, it has been asked twice.
 func (t *tracker) settled() bool {
 	for _, c := range t.cameras {
-		if !c.asked {
+		isMissing := c.facts.id(t.settings.ID, c.uuid) == "" || !c.admitted(t.settings)
+		if c.found.IsZero() && !t.isSpare(c) || c.incomplete == 1 || c.incomplete > 0 && isMissing {
 			return false
 		}
 	}
 	return true
+}
+
+// isSpare reports whether the device of a camera has answered at another URL.
+func (t *tracker) isSpare(c *camera) bool {
+	return slices.ContainsFunc(t.byUUID[c.uuid], func(other *camera) bool { return other != c && !other.found.IsZero() })
 }
 
 // devices returns the devices, sorted by id.

@@ -42,18 +42,10 @@ func (d *Details) parseAddresses() error {
 			return details.Faultf(path, "%q is not an IP address or range", item).
 				Hintf("write an address such as 10.0.0.5, or a range such as 10.0.0.0/28")
 		}
-		for _, address := range []netip.Addr{prefix.Addr(), last(prefix)} {
-			if err := CheckAddress(address); err != nil {
-				return details.Faultf(path, "%s is %v", address, err)
-			}
+		if err := CheckAddress(prefix.Addr()); err != nil {
+			return details.Faultf(path, "%s is %v", prefix.Addr(), err)
 		}
-		hostBits := prefix.Addr().BitLen() - prefix.Bits()
-		if hostBits > 20 {
-			total = MaxAddresses + 1
-		} else {
-			total += 1 << hostBits
-		}
-		if total > MaxAddresses {
+		if total += 1 << min(prefix.Addr().BitLen()-prefix.Bits(), 20); total > MaxAddresses {
 			return details.Faultf(path, "more than %d addresses in total", MaxAddresses).
 				Hintf("use smaller ranges, or several Configurations")
 		}
@@ -72,16 +64,6 @@ func parsePrefix(item string) (netip.Prefix, error) {
 		return netip.Prefix{}, errors.Join(err, errors.New("an address without a zone"))
 	}
 	return netip.PrefixFrom(address, address.BitLen()), nil
-}
-
-// last returns the last address of a range.
-func last(prefix netip.Prefix) netip.Addr {
-	bytes := prefix.Addr().AsSlice()
-	for bit := prefix.Bits(); bit < prefix.Addr().BitLen(); bit++ {
-		bytes[bit/8] |= 0x80 >> (bit % 8)
-	}
-	address, _ := netip.AddrFromSlice(bytes)
-	return address
 }
 
 // Targets returns all addresses that are probed by unicast.

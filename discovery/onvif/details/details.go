@@ -31,6 +31,9 @@ const (
 	ByURL = "url"
 	// ByUUID makes the id of a device its UUID, which a new IP address does not change.
 	ByUUID = "uuid"
+	// ByMAC and BySerial are for devices whose UUID changes, too.
+	ByMAC    = "mac"
+	BySerial = "serial"
 )
 
 // The values of the key details.
@@ -57,7 +60,7 @@ type Details struct {
 	Interfaces []string `json:"interfaces"`
 	// Addresses are IP addresses and ranges to probe by unicast.
 	Addresses []string `json:"addresses"`
-	// ID is ByURL or ByUUID.
+	// ID is ByURL, ByUUID, ByMAC or BySerial.
 	ID string `json:"id"`
 	// Details lists additional properties: Information, Streams.
 	Details []string `json:"details"`
@@ -107,7 +110,7 @@ func (d *Details) check() error {
 			return details.Faultf(number.path, "want 1 to %d, not %d", number.limit, number.value)
 		}
 	}
-	if err := checkWord("id", d.ID, []string{ByURL, ByUUID}); err != nil {
+	if err := checkWord("id", d.ID, []string{ByURL, ByUUID, ByMAC, BySerial}); err != nil {
 		return err
 	}
 	for i, word := range d.Details {

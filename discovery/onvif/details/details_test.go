@@ -36,7 +36,7 @@ discoveryTimeoutSeconds: 1
 		"a timeout as string":       {`discoveryTimeoutSeconds: "1"`, "want an integer"},
 		"no interval":               {"intervalSeconds: 0", "intervalSeconds: want 1 to 3600"},
 		"no misses":                 {"misses: 0", "misses: want 1 to 100"},
-		"an unknown id":             {"id: uid", `id: want url or uuid, not "uid"; did you mean uuid?`},
+		"an unknown id":             {"id: uid", `id: want url or uuid or mac or serial, not "uid"; did you mean uuid?`},
 		"unknown details":           {"details: [information, stream]", "details[1]: want information or streams"},
 		"a path as interface":       {"interfaces: [/dev/eth0]", "interfaces[0]: \"/dev/eth0\" is not the name"},
 		"an empty interface":        {`interfaces: [""]`, "interfaces[0]"},

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
-	"io"
+	"regexp"
 	"unicode/utf8"
 )
 
@@ -12,39 +12,40 @@ import (
 // except for lists, such as the profiles of a recorder.
 const MaxBytes = 32 << 10
 
-// ErrTooLarge means that a document has more than MaxBytes. What precedes them was read.
-var ErrTooLarge = fmt.Errorf("not accepted: more than %d bytes", MaxBytes)
+// declaration matches what precedes the first element, with a declaration that may be wrong.
+var declaration = regexp.MustCompile(`^[^<]*(?:<\?xml[^>]*>)?`)
 
-// Decode reads a document into a struct, as [xml.Unmarshal] does. Text that is not UTF-8 is
-// read as ISO 8859-1, whatever the document claims. Entities that are unknown stay as they
-// are written.
+// Decode reads a document into a struct, as [xml.Unmarshal] does, but as browsers would. Text
+// that is not UTF-8 is read as ISO 8859-1, whatever the document claims. Characters that no
+// document may have are ignored, and entities that are unknown stay as they are written. If
+// there is an error, what precedes it has been read.
 func Decode(data []byte, into any) error {
-	text := bytes.NewReader(toUTF8(data[:min(len(data), MaxBytes)]))
-	decoder := xml.NewDecoder(text)
+	text := declaration.ReplaceAll(toUTF8(data[:min(len(data), MaxBytes)]), nil)
+	decoder := xml.NewDecoder(bytes.NewReader(text))
 	decoder.Strict = false
-	decoder.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
 	err := decoder.Decode(into)
 	switch {
 	case err == nil:
 		return nil
-	case text.Len() == 0 && len(data) > MaxBytes:
-		return ErrTooLarge
+	case len(data) > MaxBytes:
+		return fmt.Errorf("not accepted: more than %d bytes", MaxBytes)
 	}
 	return fmt.Errorf("not valid XML: %w", err)
 }
 
-// toUTF8 returns text with the bytes that are not UTF-8 converted from ISO 8859-1.
+// toUTF8 returns text with the bytes that are not UTF-8 converted from ISO 8859-1, and without
+// control characters.
 func toUTF8(data []byte) []byte {
-	if utf8.Valid(data) {
-		return data
-	}
 	converted := make([]byte, 0, len(data)+len(data)/8)
 	for len(data) > 0 {
 		r, size := utf8.DecodeRune(data)
 		if r == utf8.RuneError && size == 1 {
 			r = rune(data[0])
 		}
-		converted, data = utf8.AppendRune(converted, r), data[size:]
+		if r >= ' ' && r < 0xfffe || r > 0xffff || r == '\t' || r == '\n' || r == '\r' {
+			converted = utf8.AppendRune(converted, r)
+		}
+		data = data[size:]
 	}
 	return converted
 }

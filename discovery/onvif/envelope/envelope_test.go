@@ -2,7 +2,6 @@ package envelope
 
 import (
 	"encoding/xml"
-	"errors"
 	"strings"
 	"testing"
 )
@@ -77,7 +76,7 @@ func TestDecodeTolerates(t *testing.T) {
 func TestDecodeLarge(t *testing.T) {
 	var got document
 	err := Decode([]byte(`<a><b token="x"/>`+strings.Repeat("<d/>", MaxBytes/4)+"</a>"), &got)
-	if !errors.Is(err, ErrTooLarge) || len(got.B) != 1 || got.B[0].Token != "x" {
+	if err == nil || !strings.Contains(err.Error(), "more than") || len(got.B) != 1 || got.B[0].Token != "x" {
 		t.Errorf("got %+v, %v, want the first element, and that the document is too large", got, err)
 	}
 }

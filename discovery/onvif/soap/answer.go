@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"regexp"
 	"sync"
 	"time"
 
@@ -23,74 +23,107 @@ type Answer struct {
 // operations. Texts are as the device writes them, with spaces around them.
 type Response struct {
 	XMLName xml.Name
-	// UTC is the time of GetSystemDateAndTime.
-	UTC struct {
-		Year   string `xml:"Date>Year"`
-		Month  string `xml:"Date>Month"`
-		Day    string `xml:"Date>Day"`
-		Hour   string `xml:"Time>Hour"`
-		Minute string `xml:"Time>Minute"`
-		Second string `xml:"Time>Second"`
-	} `xml:"SystemDateAndTime>UTCDateTime"`
+	// Clock is from GetSystemDateAndTime.
+	Clock struct {
+		UTC             DateTime `xml:"UTCDateTime"`
+		Local           DateTime `xml:"LocalDateTime"`
+		TimeZone        string   `xml:"TimeZone>TZ"`
+		DaylightSavings string
+	} `xml:"SystemDateAndTime"`
 	// GUID is that of GetEndpointReference.
 	GUID string
-	// MACs and IPv4 are from GetNetworkInterfaces. An address is in an element that says
-	// where it is from.
-	MACs []string `xml:"NetworkInterfaces>Info>HwAddress"`
-	IPv4 []struct {
-		From []struct{ Address string } `xml:",any"`
-	} `xml:"NetworkInterfaces>IPv4>Config"`
+	// Scopes are from GetScopes.
+	Scopes []string `xml:"Scopes>ScopeItem"`
+	// Interfaces are from GetNetworkInterfaces.
+	Interfaces []Interface `xml:"NetworkInterfaces"`
 	// The following are from GetDeviceInformation.
 	Manufacturer, Model, FirmwareVersion, SerialNumber string
 
 	Hardware string `xml:"HardwareId"`
 	// Media is the URL of a service, from GetCapabilities.
 	Media string `xml:"Capabilities>Media>XAddr"`
+	// Services are from GetServices.
+	Services []struct{ Namespace, XAddr string } `xml:"Service"`
 	// Profiles are from GetProfiles.
 	Profiles []struct {
 		Token string `xml:"token,attr"`
 	}
-	// URI is from GetStreamUri or GetSnapshotUri.
-	URI string `xml:"MediaUri>Uri"`
+	// URI is from GetStreamUri or GetSnapshotUri, and URI2 from those of the second version of
+	// the media service.
+	URI  string `xml:"MediaUri>Uri"`
+	URI2 string `xml:"Uri"`
 }
+
+// DateTime is a time that a device tells.
+type DateTime struct {
+	Year   string `xml:"Date>Year"`
+	Month  string `xml:"Date>Month"`
+	Day    string `xml:"Date>Day"`
+	Hour   string `xml:"Time>Hour"`
+	Minute string `xml:"Time>Minute"`
+	Second string `xml:"Time>Second"`
+}
+
+// Interface is a network interface of a device. An address is in an element that says where it
+// is from.
+type Interface struct {
+	Enabled string
+	MAC     string `xml:"Info>HwAddress"`
+	IPv4    struct {
+		Enabled string
+		Config  struct {
+			From []Address `xml:",any"`
+		}
+	}
+	IPv6 struct {
+		Config struct {
+			From []Address `xml:",any"`
+		}
+	}
+}
+
+// Address is an address of an Interface.
+type Address struct{ Address string }
 
 // parsing is held while an answer is parsed, because that may take many times its memory.
 var parsing sync.Mutex
 
 // answerOf reads the body of a response.
-func answerOf(response *http.Response, body []byte) (Answer, error) {
+func answerOf(response reply) (Answer, error) {
 	var answer Answer
-	answer.Date, _ = http.ParseTime(response.Header.Get("Date")) // zero if there is none
+	answer.Date, _ = http.ParseTime(response.header.Get("Date")) // zero if there is none
 	var read struct {
 		XMLName xml.Name
 		Body    struct {
 			Fault *struct {
+				Value   string `xml:"Code>Value"`
 				Subcode string `xml:"Code>Subcode>Value"`
 				Detail  string `xml:"Code>Subcode>Subcode>Value"`
+				Reason  string `xml:"Reason>Text"`
 				Code    string `xml:"faultcode"` // of SOAP 1.1
+				Text    string `xml:"faultstring"`
 			}
 			Response Response `xml:",any"`
 		}
 	}
 	parsing.Lock()
-	err := envelope.Decode(body, &read)
+	err := envelope.Decode(response.body, &read)
 	parsing.Unlock()
-	found := read.Body.Response
-	if errors.Is(err, envelope.ErrTooLarge) && found.XMLName.Local != "" {
-		err = nil // what counts in a long list is at its beginning
-	}
+	isEnvelope := read.XMLName.Local == "Envelope"
 	switch fault := read.Body.Fault; {
-	case err == nil && read.XMLName.Local == "Envelope" && fault != nil:
-		return answer, faultOf(fault.Subcode + fault.Detail + fault.Code)
-	case response.StatusCode != http.StatusOK:
-		return answer, &StatusError{Code: response.StatusCode}
+	case response.status == http.StatusUnauthorized:
+		return answer, &StatusError{Code: response.status}
+	case isEnvelope && fault != nil:
+		return answer, faultOf(fault.Value + fault.Subcode + fault.Detail + fault.Code + fault.Reason + fault.Text)
+	case isEnvelope && read.Body.Response.XMLName.Local != "":
+		answer.Response = read.Body.Response // as far as it is XML, and whatever the status says
+		return answer, nil
+	case response.status != http.StatusOK:
+		return answer, &StatusError{Code: response.status}
 	case err != nil:
 		return answer, err
-	case read.XMLName.Local != "Envelope" || found.XMLName.Local == "":
-		return answer, errors.New("not a SOAP envelope with a response")
 	}
-	answer.Response = found
-	return answer, nil
+	return answer, errors.New("not a SOAP envelope with a response")
 }
 
 // Fault is a SOAP fault.
@@ -99,15 +132,11 @@ type Fault struct {
 	Unauthorized bool
 }
 
-// faultOf returns a fault with some codes.
-func faultOf(codes string) *Fault {
-	for _, word := range []string{"NotAuthorized", "FailedAuthentication", "SenderNotAuthorized"} {
-		if strings.Contains(codes, word) {
-			return &Fault{Unauthorized: true}
-		}
-	}
-	return &Fault{}
-}
+// refusal matches the codes and reasons by which devices demand other credentials.
+var refusal = regexp.MustCompile(`(?i)not ?authori|unauthori|authenticat|authority failure|InvalidSecurity|MessageExpired`)
+
+// faultOf returns a fault with its codes and reasons.
+func faultOf(texts string) *Fault { return &Fault{Unauthorized: refusal.MatchString(texts)} }
 
 // Error implements error. It has no text of the device.
 func (f *Fault) Error() string {

@@ -6,15 +6,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"syscall"
 	"time"
-
-	"akri.sh/akri/discovery/onvif/envelope"
 )
 
 const (
@@ -25,9 +22,6 @@ const (
 	// maxRequests bounds the requests of a call: the first, with digest authentication,
 	// and two redirects.
 	maxRequests = 4
-	// maxIdleConns bounds connections that wait for the next call.
-	maxIdleConns = 64
-	idleTimeout  = 2 * time.Second
 )
 
 // Options configure a Client.
@@ -40,33 +34,23 @@ type Options struct {
 }
 
 // Client calls ONVIF devices. It is safe for concurrent use.
-type Client struct{ http *http.Client }
+type Client struct {
+	plain  *net.Dialer
+	secure *tls.Dialer
+}
 
-// New returns a Client. Call Close when it is no longer needed.
+// New returns a Client.
 func New(options Options) *Client {
-	dialer := net.Dialer{Timeout: callTimeout, Control: func(_, address string, _ syscall.RawConn) error {
+	plain := &net.Dialer{Timeout: callTimeout, Control: func(_, address string, _ syscall.RawConn) error {
 		endpoint, err := netip.ParseAddrPort(address)
 		if err == nil && options.Check != nil {
 			err = options.Check(endpoint.Addr())
 		}
 		return err
 	}}
-	return &Client{http: &http.Client{
-		Transport: &http.Transport{
-			DialContext:            dialer.DialContext,
-			TLSClientConfig:        &tls.Config{InsecureSkipVerify: options.InsecureSkipVerify, MinVersion: tls.VersionTLS10},
-			DisableCompression:     true,
-			MaxIdleConns:           maxIdleConns,
-			MaxIdleConnsPerHost:    1,
-			IdleConnTimeout:        idleTimeout,
-			MaxResponseHeaderBytes: maxHeaderBytes,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	config := &tls.Config{InsecureSkipVerify: options.InsecureSkipVerify, MinVersion: tls.VersionTLS10}
+	return &Client{plain: plain, secure: &tls.Dialer{NetDialer: plain, Config: config}}
 }
-
-// Close closes idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Call is a call of an operation.
 type Call struct {
@@ -97,48 +81,42 @@ func (c *Client) Do(ctx context.Context, call Call) (Answer, error) {
 	token := call.Credentials.token(time.Now().Add(call.Offset))
 	authorization := ""
 	for range maxRequests {
-		response, body, err := c.post(ctx, target, call, token, authorization)
+		response, err := c.post(ctx, target, call, token, authorization)
+		if errors.Is(err, errClosed) {
+			response, err = c.post(ctx, target, call, token, authorization) // all calls only read
+		}
 		if err != nil {
 			return Answer{}, err
 		}
-		switch status := response.StatusCode; {
-		case status >= 300 && status < 400:
-			if target, err = redirect(target, response.Header.Get("Location")); err != nil {
+		switch {
+		case response.status >= 300 && response.status < 400:
+			if target, err = redirect(target, response.header.Get("Location")); err != nil {
 				return Answer{}, err
 			}
-		case status == http.StatusUnauthorized && call.Credentials != nil && authorization == "":
-			if authorization = call.Credentials.authorize(response.Header, http.MethodPost, target.RequestURI()); authorization == "" {
-				return Answer{}, &StatusError{Code: status}
+		case response.status == http.StatusUnauthorized && call.Credentials != nil && authorization == "":
+			if authorization = call.Credentials.authorize(response.header, http.MethodPost, target.RequestURI()); authorization == "" {
+				return Answer{}, &StatusError{Code: response.status}
 			}
 			token = "" // a device may refuse both at once
 		default:
-			return answerOf(response, body)
+			return answerOf(response)
 		}
 	}
 	return Answer{}, errors.New("too many redirects")
 }
 
-// post sends one request, and reads the response with its body up to a bound.
-func (c *Client) post(ctx context.Context, target *url.URL, call Call, token, authorization string) (*http.Response, []byte, error) {
+// post sends one request.
+func (c *Client) post(ctx context.Context, target *url.URL, call Call, token, authorization string) (reply, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(call.envelope(token)))
 	if err != nil {
-		return nil, nil, err
+		return reply{}, err
 	}
 	request.Header.Set("Content-Type", `application/soap+xml; charset=utf-8; action="`+call.Namespace+"/"+call.Operation+`"`)
 	request.Header.Set("User-Agent", "akri-discovery")
 	if authorization != "" {
 		request.Header.Set("Authorization", authorization)
 	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, envelope.MaxBytes+1))
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the answer: %w", err)
-	}
-	return response, body, nil
+	return c.exchange(ctx, request)
 }
 
 // redirect returns the URL to go to, which must be on the same host and not less secure.

@@ -34,7 +34,6 @@ func serve(t *testing.T, call Call, handler http.HandlerFunc) (Answer, error) {
 	server := httptest.NewServer(handler)
 	defer server.Close()
 	client := New(Options{})
-	defer client.Close()
 	call.URL, call.Namespace, call.Operation = server.URL+"/onvif/device_service", "urn:test", "GetThing"
 	return client.Do(t.Context(), call)
 }
@@ -93,7 +92,6 @@ func TestSlowAnswer(t *testing.T) {
 	defer server.Close()
 	defer close(release)
 	client := New(Options{})
-	defer client.Close()
 	if _, err := client.Do(ctx, Call{URL: server.URL}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a body that never ends gives %v", err)
 	}
@@ -164,7 +162,6 @@ func TestCheckOfAddresses(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	client := New(Options{Check: func(address netip.Addr) error { return fmt.Errorf("%s is not a camera", address) }})
-	defer client.Close()
 	for _, url := range []string{server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1)} {
 		if _, err := client.Do(t.Context(), Call{URL: url}); err == nil || !strings.Contains(err.Error(), "is not a camera") {
 			t.Errorf("%s: got %v", url, err)
@@ -188,6 +185,5 @@ func TestTLS(t *testing.T) {
 		if _, err := client.Do(t.Context(), Call{URL: server.URL}); (err == nil) != skip {
 			t.Errorf("insecureSkipVerify %v: got %v", skip, err)
 		}
-		client.Close()
 	}
 }

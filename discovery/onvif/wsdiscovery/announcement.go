@@ -1,11 +1,13 @@
 package wsdiscovery
 
 import (
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"akri.sh/akri/discovery/onvif/envelope"
 )
@@ -17,9 +19,6 @@ const (
 	// maxXAddrs bounds the addresses of one device: one for each of its own addresses
 	// and protocols.
 	maxXAddrs = 8
-	// maxTypes and maxScopes bound the types and the scopes of one device.
-	maxTypes  = 16
-	maxScopes = 256
 	// maxUUIDBytes bounds the address of an endpoint, usually a UUID of 36 bytes.
 	maxUUIDBytes = 128
 	// maxXAddrBytes bounds the URL of a device.
@@ -63,6 +62,7 @@ type message struct {
 		Match   []endpoint `xml:"ProbeMatch"`
 		Hello   []endpoint
 		Bye     []endpoint
+		Fault   *struct{}
 	}
 }
 
@@ -79,14 +79,14 @@ var deviceNamespace = regexp.MustCompile(`\bxmlns(?::([^\s=]+))?\s*=\s*["']` + r
 // Parse returns the announcements in a message, none if it is of another kind.
 func Parse(data []byte) ([]Announcement, error) {
 	var m message
-	if err := envelope.Decode(data, &m); err != nil {
-		return nil, err
+	if err := envelope.Decode(data, &m); m.XMLName.Local != "Envelope" { // else what is whole counts
+		return nil, cmp.Or(err, errors.New("not a SOAP envelope"))
 	}
-	if m.XMLName.Local != "Envelope" {
-		return nil, errors.New("not a SOAP envelope")
+	if m.Body.Fault != nil {
+		return nil, errors.New("a SOAP fault instead of an answer to the probe")
 	}
 	var prefixes []string
-	for _, declaration := range deviceNamespace.FindAllSubmatch(data, maxTypes) {
+	for _, declaration := range deviceNamespace.FindAllSubmatch(data, -1) {
 		prefixes = append(prefixes, string(declaration[1]))
 	}
 	var all []Announcement
@@ -105,8 +105,8 @@ func Parse(data []byte) ([]Announcement, error) {
 
 // announcement returns what an element says. The prefixes are bound to the namespace of Device.
 func (e endpoint) announcement(kind Kind, prefixes []string) Announcement {
-	a := Announcement{Kind: kind, UUID: strings.Clone(NormalUUID(e.Address))}
-	if len(a.UUID) > maxUUIDBytes || strings.ContainsFunc(a.UUID, isControl) {
+	a := Announcement{Kind: kind, UUID: strings.Clone(NormalUUID(e.Address)), Scopes: strings.Fields(e.Scopes)}
+	if len(a.UUID) > maxUUIDBytes || strings.ContainsFunc(a.UUID, unicode.IsControl) {
 		return Announcement{}
 	}
 	for name := range strings.FieldsSeq(e.Types) {
@@ -117,12 +117,8 @@ func (e endpoint) announcement(kind Kind, prefixes []string) Announcement {
 		if slices.Contains(prefixes, prefix) {
 			prefix = devicePrefix
 		}
-		if a.Types = append(a.Types, prefix+":"+local); len(a.Types) == maxTypes {
-			break
-		}
+		a.Types = append(a.Types, prefix+":"+local)
 	}
-	a.Scopes = strings.Fields(e.Scopes)
-	a.Scopes = a.Scopes[:min(len(a.Scopes), maxScopes)]
 	for xaddr := range strings.FieldsSeq(e.XAddrs) {
 		if len(xaddr) <= maxXAddrBytes && !slices.Contains(a.XAddrs, xaddr) && len(a.XAddrs) < maxXAddrs {
 			a.XAddrs = append(a.XAddrs, strings.Clone(xaddr)) // which is kept without the message
@@ -151,5 +147,3 @@ func (a Announcement) IsONVIF() bool {
 		return name == devicePrefix+":"+Device.local || strings.HasSuffix(name, ":"+NetworkVideoTransmitter.local)
 	})
 }
-
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 const (
@@ -54,6 +55,28 @@ func TestParse(t *testing.T) {
 				t.Errorf("the addresses are %q", a.XAddrs)
 			}
 		})
+	}
+}
+
+// TestParseUnusual has messages that are no sound XML.
+func TestParseUnusual(t *testing.T) {
+	sound := soapMessage(april2005, "<d:ProbeMatches><d:ProbeMatch>"+fields+"</d:ProbeMatch></d:ProbeMatches>")
+	for name, text := range map[string]string{
+		"an ampersand in a scope": strings.Replace(sound, "name/gate", "name/gate&yard", 1),
+		"ISO 8859-1 in a scope":   strings.Replace(sound, "name/gate", "name/gate\xe9", 1),
+		"zeros":                   "\x00" + strings.Replace(sound, "name/gate", "name/gate\x00", 1) + "\x00\x00",
+		"a byte order mark":       "\ufeff" + sound,
+		"no end":                  strings.TrimSuffix(sound, "</e:Body></e:Envelope>"),
+		"prefixes of no name":     strings.ReplaceAll(sound, "xmlns:d=", "xmlns:x="),
+		"another version of XML":  strings.Replace(sound, `version="1.0"`, `version="1.1"`, 1),
+	} {
+		all, err := Parse([]byte(text))
+		if err != nil || len(all) != 1 || !all[0].IsONVIF() || len(all[0].Scopes) != 2 || len(all[0].XAddrs) != 2 {
+			t.Errorf("%s: got %+v, %v", name, all, err)
+		}
+	}
+	if all, err := Parse([]byte(soapMessage(april2005, "<e:Fault><e:Code><e:Value>e:Sender</e:Value></e:Code></e:Fault>"))); err == nil {
+		t.Errorf("a fault: got %+v", all)
 	}
 }
 
@@ -169,8 +192,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, a := range all {
-			bounded := len(a.UUID) <= maxUUIDBytes && len(a.XAddrs) <= maxXAddrs && len(a.Scopes) <= maxScopes
-			if !bounded || a.UUID == "" || strings.ContainsFunc(a.UUID, isControl) || len(all) > maxAnnouncements {
+			bounded := len(a.UUID) <= maxUUIDBytes && len(a.XAddrs) <= maxXAddrs
+			if !bounded || a.UUID == "" || strings.ContainsFunc(a.UUID, unicode.IsControl) || len(all) > maxAnnouncements {
 				t.Fatalf("not bounded: %+v", a)
 			}
 			a.IsONVIF()
