@@ -32,6 +32,8 @@ const (
 	// minRetryDelay and maxRetryDelay bound the time between two attempts to connect.
 	minRetryDelay = 250 * time.Millisecond
 	maxRetryDelay = 8 * time.Second
+	// maxLogged bounds the failures of a Configuration that are logged.
+	maxLogged = 100
 )
 
 // Reasons of failures, in addition to those of packages convention and follow.
@@ -66,10 +68,11 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	}
 	state := convention.New(d)
 	options.MaxPayload = state.MaxPayload()
-	options.Skipped = func() { h.Metrics.Failed(convention.FaultTooLarge) }
 	if h.Logger == nil {
 		h.Logger = slog.Default()
 	}
+	failed := h.failed(d.Broker.URL)
+	options.Skipped = func(topic string) { failed(convention.FaultTooLarge, topic) }
 	if h.outage == 0 {
 		h.outage = maxOutage
 	}
@@ -79,20 +82,39 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 		Admit:  func(c convention.Device) bool { return d.Filters.Admit(c.ID, c.Name, c.Manufacturer, c.Model) },
 		Grace:  time.Duration(d.OfflineAfterSeconds) * time.Second,
 		Jitter: func(limit time.Duration) time.Duration { return rand.N(limit) },
-		Failed: h.failed(d.Broker.URL), Scanned: h.Metrics.Scanned,
+		Failed: failed, Scanned: h.Metrics.Scanned,
 	})
 	return s.run(ctx)
 }
 
-// failed returns a function that counts failures, and logs those that an operator can do
-// something about.
-func (h Handler) failed(broker string) func(string) {
-	return func(reason string) {
-		h.Metrics.Failed(reason)
-		if reason == follow.TooManyDevices {
-			h.Logger.Warn("There are too many devices for one Configuration; use filters", "broker", broker)
+// failed returns a function that counts failures, and logs them with what is concerned: once
+// for each subject, as a device that is not understood announces itself again and again.
+func (h Handler) failed(broker string) func(reason, subject string) {
+	seen := map[[2]string]bool{}
+	return func(reason, subject string) {
+		failure := [2]string{reason, subject}
+		if reason == convention.FaultTooMany {
+			failure[1] = "" // each topic beyond the bound is another one
 		}
+		if full := len(seen) >= maxLogged; !full && !seen[failure] {
+			seen[failure] = true
+			h.Logger.Warn(explanations[reason], "broker", broker, "reason", reason, "subject", subject)
+		} else if !full && failure[1] != "" {
+			return
+		}
+		h.Metrics.Failed(reason)
 	}
+}
+
+// explanations are what to do about failures.
+var explanations = map[string]string{
+	follow.TooManyDevices:      "There are too many devices for one Configuration; use filters",
+	follow.SubscriptionRefused: "The broker refuses a topic that says whether a device is online; permit the user to read it",
+	convention.FaultTooMany:    "There are more topics than a Configuration may have; use several prefixes",
+	convention.FaultTooLarge:   "An announcement is too large, and ignored",
+	convention.FaultMalformed:  "A message is not what the convention requires, and ignored",
+	convention.FaultTopic:      "A topic has a wildcard or a character that is not permitted, and is ignored; rename the device",
+	convention.FaultTemplate:   "A template is not supported, so it is unknown whether the device is online",
 }
 
 // session serves one request of an agent.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -44,8 +45,8 @@ type Options struct {
 	Username, Password string
 	// MaxPayload bounds payloads. Longer ones are skipped.
 	MaxPayload int
-	// Skipped is called for each message that is skipped.
-	Skipped func()
+	// Skipped is called for each message that is skipped, with its topic.
+	Skipped func(topic string)
 }
 
 // RefusedError is an answer of the broker that refuses the connection.
@@ -207,7 +208,6 @@ func (c *Connection) Read() (packets.ControlPacket, error) {
 		}
 		switch p := packet.(type) {
 		case nil:
-			c.options.Skipped()
 		case *packets.PublishPacket:
 			// A broker must not send a higher quality of service than the subscription's, which is 0.
 			if p.Qos != 0 || p.TopicName == "" || !utf8.ValidString(p.TopicName) || strings.ContainsAny(p.TopicName, "+#\x00") {
@@ -226,7 +226,7 @@ func (c *Connection) Read() (packets.ControlPacket, error) {
 // errProtocol is an answer that MQTT does not permit.
 var errProtocol = errors.New("the broker violates MQTT 3.1.1")
 
-// read returns a packet; nil for a PUBLISH that is too large, which is skipped.
+// read returns a packet; nil for a PUBLISH that is too large, of which only the topic is read.
 func (c *Connection) read() (packets.ControlPacket, error) {
 	first, err := c.reader.ReadByte()
 	if err != nil {
@@ -241,8 +241,7 @@ func (c *Connection) read() (packets.ControlPacket, error) {
 	}
 	switch {
 	case header.MessageType == packets.Publish && length > c.options.MaxPayload+maxTopicOverhead:
-		_, err := io.CopyN(io.Discard, c.reader, int64(length))
-		return nil, err
+		return nil, c.skip(length)
 	case header.MessageType != packets.Publish && length > maxControlPacket:
 		return nil, errProtocol
 	}
@@ -255,9 +254,25 @@ func (c *Connection) read() (packets.ControlPacket, error) {
 		return nil, errProtocol
 	}
 	if message, ok := packet.(*packets.PublishPacket); ok && len(message.Payload) > c.options.MaxPayload {
+		c.options.Skipped(message.TopicName)
 		return nil, nil
 	}
 	return packet, nil
+}
+
+// skip skips a PUBLISH, which begins with the length of its topic, and the topic.
+func (c *Connection) skip(length int) error {
+	var topicLength [2]byte
+	if _, err := io.ReadFull(c.reader, topicLength[:]); err != nil {
+		return err
+	}
+	topic := make([]byte, binary.BigEndian.Uint16(topicLength[:]))
+	if _, err := io.ReadFull(c.reader, topic); err != nil {
+		return err
+	}
+	c.options.Skipped(strings.ToValidUTF8(string(topic), "?"))
+	_, err := io.CopyN(io.Discard, c.reader, int64(length-len(topicLength)-len(topic)))
+	return err
 }
 
 // length reads the remaining length of a packet, which has up to four bytes.

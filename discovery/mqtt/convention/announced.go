@@ -19,18 +19,25 @@ type announced struct {
 type layout interface {
 	// filters returns the topics to subscribe to whatever is announced.
 	filters() []string
-	// parse returns the devices in a message. ok is false for a topic that announces none. If
-	// there is a fault, and no list of devices, the message has no effect.
-	parse(message Message) (devices []announcement, fault string, ok bool)
+	// parse returns the devices in a message. ok is false for a topic that announces none.
+	// Without a list of devices, the message has no effect; an empty list removes them.
+	parse(message Message) (devices []announcement, f fault, ok bool)
 	// state returns what is kept of a message that says whether devices are online.
 	state(message Message) (text string, ok bool)
 	// maxPayload returns the size of the largest payload, in bytes.
 	maxPayload() int
 }
 
-// announcement is what matters of the announcement of a device.
+// fault is the reason why a part of a message is ignored, and which; empty for all of it.
+type fault struct{ reason, subject string }
+
+// announcement is what matters of the announcement of a device, or of a part of one.
 type announcement struct {
-	device       Device // without Presence
+	device Device // without Presence
+	// keys identify the device; nil if only its ID does. Announcements that share one are of one
+	// device. rank says how good the first one is as an ID: the lowest is the best.
+	keys         []string
+	rank         int
 	availability []availability
 	// all says that all topics of availability must say so, instead of any.
 	all bool
@@ -39,18 +46,20 @@ type announcement struct {
 // availability is a topic that says whether a device is online.
 type availability struct {
 	topic string
-	// path is the compared part of what is kept of the payload; empty for all of it.
-	path string
+	// template returns the compared text; nil for what is kept of the payload.
+	template *template
 	// online are the texts that mean online.
 	online []string
 	// optional says that the device is online if there is no message.
 	optional bool
 	// subscribe says that no filter of the layout has the topic.
 	subscribe bool
+	// unknown says that the handler does not understand what it says.
+	unknown bool
 }
 
 // maxStateBytes bounds what is kept of the payload of a topic of availability.
-const maxStateBytes = 1024
+const maxStateBytes = 4096
 
 func newAnnounced(l layout) *announced {
 	return &announced{layout: l, announcements: newRecords[[]announcement](), states: newRecords[string]()}
@@ -67,8 +76,14 @@ func (a announcement) size() int {
 	for _, value := range d.More {
 		bytes += len(value)
 	}
+	for _, key := range a.keys {
+		bytes += len(key) + 16
+	}
 	for _, each := range a.availability {
-		bytes += availabilityBytes + len(each.topic) + len(each.path) + len(each.online[0])
+		bytes += availabilityBytes + len(each.topic) + len(each.online[0])
+		if each.template != nil {
+			bytes += availabilityBytes + each.template.bytes
+		}
 	}
 	return bytes
 }
@@ -118,7 +133,7 @@ func (a *announced) Apply(message Message, _ time.Time) Effect {
 }
 
 func (a *announced) announce(message Message) Effect {
-	devices, fault, ok := a.layout.parse(message)
+	devices, f, ok := a.layout.parse(message)
 	if !ok {
 		return Effect{}
 	}
@@ -131,17 +146,18 @@ func (a *announced) announce(message Message) Effect {
 	kept := slices.DeleteFunc(devices, func(each announcement) bool {
 		size := each.size()
 		if size > maxRecordBytes {
-			fault = cmp.Or(fault, FaultTooLarge)
+			f.reason = cmp.Or(f.reason, FaultTooLarge)
 			return true
 		}
 		bytes += size
 		return false
 	})
-	if fault != "" && (devices == nil || len(kept) == 0 && len(devices) > 0) {
-		return Effect{Fault: fault}
+	if devices == nil || len(kept) == 0 && len(devices) > 0 {
+		a.announcements.keep(message.Topic)
+		return Effect{Fault: f.reason, Subject: f.subject}
 	}
 	effect := a.announcements.put(message.Topic, kept, bytes)
-	effect.Filters, effect.Fault = effect.Devices, cmp.Or(effect.Fault, fault)
+	effect.Filters, effect.Fault, effect.Subject = effect.Devices, cmp.Or(effect.Fault, f.reason), f.subject
 	return effect
 }
 
@@ -155,42 +171,137 @@ func (a *announced) applyState(message Message, text string) Effect {
 	return a.states.put(message.Topic, text, len(text))
 }
 
-// Devices implements [Convention]. Of several announcements of one device, the one with the
-// smallest topic describes it. It is online if one of them says so.
-func (a *announced) Devices(time.Time) []Device {
-	devices := map[string]Device{}
-	for _, topic := range slices.Sorted(maps.Keys(a.announcements.byTopic)) {
-		for _, each := range a.announcements.byTopic[topic].value {
-			presence := a.presence(each)
-			device, found := devices[each.device.ID]
-			if !found {
-				device, device.Presence = each.device, presence
-			}
-			device.Presence = min(device.Presence, presence)
-			devices[device.ID] = device
-		}
-	}
-	return slices.Collect(maps.Values(devices))
+// group is a device with all its announcements.
+type group struct {
+	// parent is the group that this one has become a part of.
+	parent *group
+	device Device
+	// rank is that of the announcement that describes the device.
+	rank int
+	says verdict
 }
 
-// presence returns whether a device is online, as Home Assistant decides it: without topics
-// of availability it is; with them, a topic without a message means that it is not.
-func (a *announced) presence(device announcement) Presence {
-	says := func(each availability) bool {
-		text, known := a.states.get(each.topic)
-		if !known {
-			return each.optional
+// root returns the group that a group is a part of.
+func (g *group) root() *group {
+	for g.parent != nil {
+		if g.parent.parent != nil {
+			g.parent = g.parent.parent // which keeps the way short, however devices are chained
 		}
-		if each.path != "" {
-			text = lookup([]byte(text), each.path)
+		g = g.parent
+	}
+	return g
+}
+
+// verdict is what topics of availability say about a device.
+type verdict int
+
+const (
+	online verdict = iota
+	// unknown is a topic that the handler does not understand.
+	unknown
+	offline
+	// silent is an announcement without such topics.
+	silent
+)
+
+// Devices implements [Convention]. Of several announcements of one device, the one with the
+// lowest rank and the smallest topic describes it, and others add what it lacks. It is online if
+// one that has topics of availability says so, or none has any.
+func (a *announced) Devices(time.Time) []Device {
+	topics := slices.Sorted(maps.Keys(a.announcements.byTopic))
+	byKey := map[string]*group{}
+	var all []*group
+	for _, topic := range topics {
+		for _, each := range a.announcements.byTopic[topic].value {
+			mine := &group{says: silent, rank: -1}
+			all = append(all, mine)
+			for _, key := range each.identity() {
+				if other := byKey[key]; other != nil && other.root() != mine {
+					mine.parent = other.root()
+					mine = mine.parent
+				}
+				byKey[key] = mine
+			}
 		}
-		return slices.Contains(each.online, text)
 	}
-	switch {
-	case len(device.availability) == 0,
-		!device.all && slices.ContainsFunc(device.availability, says),
-		device.all && !slices.ContainsFunc(device.availability, func(each availability) bool { return !says(each) }):
-		return Online
+	i := 0
+	for _, topic := range topics {
+		for _, each := range a.announcements.byTopic[topic].value {
+			all[i].root().add(each, a.says(each))
+			i++
+		}
 	}
-	return Offline
+	var devices []Device
+	for _, g := range all {
+		if g.parent == nil {
+			devices = append(devices, g.result())
+		}
+	}
+	return devices
+}
+
+// identity returns the keys of the device.
+func (a announcement) identity() []string {
+	if a.keys == nil {
+		return []string{a.device.ID}
+	}
+	return a.keys
+}
+
+// add adds an announcement.
+func (g *group) add(each announcement, says verdict) {
+	g.says = min(g.says, says)
+	better, other := g.device, each.device
+	if g.rank < 0 || each.rank < g.rank {
+		g.rank, better, other = each.rank, other, better
+	}
+	for _, field := range [][2]*string{
+		{&better.Name, &other.Name}, {&better.Manufacturer, &other.Manufacturer}, {&better.Model, &other.Model}, {&better.Version, &other.Version},
+	} {
+		*field[0] = cmp.Or(*field[0], *field[1])
+	}
+	g.device = better
+}
+
+// result returns the device. One that nobody understands counts as online, and says so.
+func (g *group) result() Device {
+	device := g.device
+	switch g.says {
+	case offline:
+		device.Presence = Offline
+	case unknown:
+		device.More = maps.Clone(device.More)
+		if device.More == nil {
+			device.More = map[string]string{}
+		}
+		device.More["MQTT_AVAILABILITY"] = "unknown"
+	}
+	return device
+}
+
+// says returns whether a device is online, as Home Assistant decides it: a topic without a
+// message means that it is not.
+func (a *announced) says(device announcement) verdict {
+	if len(device.availability) == 0 {
+		return silent
+	}
+	result := offline
+	if device.all {
+		result = online
+	}
+	for _, each := range device.availability {
+		says := offline
+		switch text, known := a.states.get(each.topic); {
+		case each.unknown:
+			says = unknown
+		case !known && each.optional || known && slices.Contains(each.online, each.template.render(text)):
+			says = online
+		}
+		if device.all {
+			result = max(result, says)
+		} else {
+			result = min(result, says)
+		}
+	}
+	return result
 }

@@ -40,8 +40,9 @@ type Device struct {
 type Effect struct {
 	// Devices and Filters report whether the results of these methods may have changed.
 	Devices, Filters bool
-	// Fault is the reason why the message was ignored; empty if it was not.
-	Fault string
+	// Fault is the reason why the message, or a part of it, was ignored; empty if it was not.
+	// Subject is the part that was ignored.
+	Fault, Subject string
 }
 
 // The reasons why a message is ignored.
@@ -55,6 +56,9 @@ const (
 	// FaultTemplate is a template of Home Assistant that is not supported. Only the topic
 	// of availability that has it is ignored.
 	FaultTemplate = "unsupported_template"
+	// FaultTopic is a topic that the handler may not subscribe to, or that Home Assistant
+	// would not accept.
+	FaultTopic = "invalid_topic"
 )
 
 // Convention is the state of the devices that follow a convention. It is not safe for

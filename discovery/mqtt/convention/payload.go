@@ -47,19 +47,6 @@ func scalar(of gjson.Result) string {
 	return found
 }
 
-// lookup returns the text at a path in JSON, or the payload itself if there is no path. A text
-// that is missing is "".
-func lookup(payload []byte, path string) string {
-	if path == "" {
-		return string(payload)
-	}
-	document, ok := jsonvalue.Parse(payload)
-	if !ok {
-		return ""
-	}
-	return scalar(document.Get(path))
-}
-
 // clean returns a text for a property: one line of valid UTF-8 that is not too long. The
 // result does not share memory with the payload.
 func clean(value string) string {

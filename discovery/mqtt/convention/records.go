@@ -61,6 +61,13 @@ func (r *records[R]) remove(topic string) Effect {
 	return Effect{Devices: found}
 }
 
+// keep notes that the list has a message of a topic, which changes nothing.
+func (r *records[R]) keep(topic string) {
+	if former := r.byTopic[topic]; former != nil {
+		former.list = r.list
+	}
+}
+
 // get returns a record, or the zero value.
 func (r *records[R]) get(topic string) (value R, found bool) {
 	if record := r.byTopic[topic]; record != nil {

@@ -28,19 +28,19 @@ func (t tasmota) state(message Message) (text string, ok bool) {
 }
 
 // parse implements [layout].
-func (t tasmota) parse(message Message) (devices []announcement, fault string, ok bool) {
+func (t tasmota) parse(message Message) (devices []announcement, f fault, ok bool) {
 	if !t.isConfig(message.Topic) {
-		return nil, "", false
+		return nil, fault{}, false
 	}
 	config, ok := decode(message.Payload)
 	mac, topic, order := textOf(config, "mac"), textOf(config, "t"), textOf(config, "ft")
 	prefixes := config.Get("tp").Array() // of commands, states and telemetry
 	if !ok || !validID(mac) || topic == "" || order == "" || len(prefixes) < 3 {
-		return nil, FaultMalformed, true
+		return nil, fault{reason: FaultMalformed}, true
 	}
 	host, commands, states := textOf(config, "hn"), scalar(prefixes[0]), scalar(prefixes[2])
 	if len(order)+len(topic)+len(host)+len(commands)+len(states) > maxTopicPartBytes {
-		return nil, FaultTooLarge, true
+		return nil, fault{reason: FaultTooLarge}, true
 	}
 	base := func(prefix string) string {
 		full := strings.NewReplacer("%prefix%", prefix, "%topic%", topic, "%hostname%", host, "%id%", mac[max(0, len(mac)-6):]).Replace(order)
@@ -51,7 +51,7 @@ func (t tasmota) parse(message Message) (devices []announcement, fault string, o
 		topic: telemetry + "/LWT", online: []string{cmp.Or(clean(textOf(config, "onln")), "Online")}, subscribe: true,
 	}
 	if !validTopic(lastWill.topic) || !validTopic(command) {
-		return nil, FaultMalformed, true
+		return nil, fault{FaultTopic, lastWill.topic}, true
 	}
 	return []announcement{{
 		device: Device{
@@ -59,5 +59,5 @@ func (t tasmota) parse(message Message) (devices []announcement, fault string, o
 			Model: clean(textOf(config, "md")), Version: clean(textOf(config, "sw")), More: map[string]string{"MQTT_COMMAND_TOPIC": command},
 		},
 		availability: []availability{lastWill},
-	}}, "", true
+	}}, fault{}, true
 }

@@ -74,15 +74,15 @@ func valuesOf(message Message, levels []string) func(details.Expression) string 
 }
 
 // parse implements [layout].
-func (t topics) parse(message Message) (devices []announcement, fault string, ok bool) {
+func (t topics) parse(message Message) (devices []announcement, f fault, ok bool) {
 	levels, ok := match(t.announcements, message.Topic)
 	if !ok {
-		return nil, "", false
+		return nil, fault{}, false
 	}
 	value := valuesOf(message, levels)
 	found := announcement{device: Device{ID: strings.Clone(value(t.ID)), BaseTopic: message.Topic, More: map[string]string{}}}
 	if !validID(found.device.ID) {
-		return []announcement{}, FaultMalformed, true
+		return []announcement{}, fault{reason: FaultMalformed}, true
 	}
 	if t.states != nil {
 		found.availability = []availability{{topic: t.Online.Topic.Text(levels), online: t.Online.Is}}
@@ -92,5 +92,5 @@ func (t topics) parse(message Message) (devices []announcement, fault string, ok
 			found.device.More[name] = text
 		}
 	}
-	return []announcement{found}, "", true
+	return []announcement{found}, fault{}, true
 }

@@ -1,11 +1,13 @@
 package convention
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"akri.sh/akri/discovery/internal/jsonvalue"
+	"akri.sh/akri/internal/text"
 )
 
 const (
@@ -41,14 +43,15 @@ func (z zigbee2MQTT) state(message Message) (text string, ok bool) {
 }
 
 // parse implements [layout].
-func (z zigbee2MQTT) parse(message Message) (devices []announcement, fault string, ok bool) {
+func (z zigbee2MQTT) parse(message Message) (devices []announcement, f fault, ok bool) {
 	if message.Topic != z.base("bridge/devices") {
-		return nil, "", false
+		return nil, fault{}, false
 	}
 	list, ok := jsonvalue.Parse(message.Payload)
 	if !ok || !list.IsArray() {
-		return nil, FaultMalformed, true
+		return nil, fault{reason: FaultMalformed}, true
 	}
+	devices = []announcement{}
 	bridge := availability{topic: z.base("bridge/state"), online: []string{"online"}}
 	list.ForEach(func(_, item gjson.Result) bool {
 		id, name := textOf(item, "ieee_address"), textOf(item, "friendly_name")
@@ -58,11 +61,13 @@ func (z zigbee2MQTT) parse(message Message) (devices []announcement, fault strin
 		}
 		switch {
 		case len(devices) == maxBridgeDevices:
-			fault = FaultTooMany
+			f.reason = FaultTooMany
 			return false
 		case textOf(item, "type") == "Coordinator" || item.Get("disabled").Bool():
-		case !validID(id) || name == "" || !validTopic(own.topic):
-			fault = FaultMalformed
+		case !validID(id) || name == "":
+			f.reason = cmp.Or(f.reason, FaultMalformed)
+		case !validTopic(own.topic):
+			f.reason, f.subject = FaultTopic, text.Truncate(strings.TrimPrefix(f.subject+", "+z.base(name), ", "), maxTopicBytes)
 		default:
 			described := Device{
 				ID: id, BaseTopic: z.base(name), Name: clean(name), Version: clean(textOf(item, "software_build_id")),
@@ -75,5 +80,5 @@ func (z zigbee2MQTT) parse(message Message) (devices []announcement, fault strin
 		}
 		return true
 	})
-	return devices, fault, true
+	return devices, f, true
 }

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -48,8 +49,9 @@ type Options struct {
 	Grace time.Duration
 	// Jitter returns a duration of up to the given one, at random.
 	Jitter func(time.Duration) time.Duration
-	// Failed is called for each failure, with its reason; Scanned for each complete list.
-	Failed  func(reason string)
+	// Failed is called for each failure, with its reason and the topic or the devices concerned;
+	// Scanned for each complete list.
+	Failed  func(reason, subject string)
 	Scanned func(began time.Time)
 }
 
@@ -69,8 +71,10 @@ type Follower struct {
 	listing *listing
 	// relist is when the next list is due.
 	relist time.Time
-	// subscribed has the filters of this connection.
-	subscribed map[string]bool
+	// subscribed has the filters of this connection, with the number of the last list that asked
+	// for their retained messages. lists counts the lists.
+	subscribed map[string]int
+	lists      int
 	connected  bool
 	// essential has the filters that the convention cannot do without.
 	essential []string
@@ -92,7 +96,7 @@ type Follower struct {
 func New(options Options) *Follower {
 	return &Follower{
 		options: options, state: options.Convention, essential: options.Convention.Filters(),
-		roster: newRoster(options.Admit, options.Grace), subscribed: map[string]bool{},
+		roster: newRoster(options.Admit, options.Grace), subscribed: map[string]int{},
 	}
 }
 
@@ -102,7 +106,7 @@ func (f *Follower) Settled() bool { return f.settled }
 // Connected is called when a connection has been made.
 func (f *Follower) Connected(now time.Time) {
 	f.connected = true
-	f.subscribed = map[string]bool{}
+	f.subscribed = map[string]int{}
 	f.requests = nil
 	f.begin(true, now)
 }
@@ -120,7 +124,7 @@ func (f *Follower) Message(message convention.Message, retained bool, now time.T
 		f.listing.heard = now
 	}
 	if effect.Fault != "" {
-		f.options.Failed(effect.Fault)
+		f.options.Failed(effect.Fault, cmp.Or(effect.Subject, message.Topic))
 	}
 	f.refilter = f.refilter || effect.Filters
 	if (effect.Devices || effect.Filters) && !f.dirty {
@@ -141,7 +145,7 @@ func (f *Follower) Subscribed(filters []string, codes []byte) (needed []string) 
 		case slices.Contains(f.essential, filter):
 			needed = append(needed, filter)
 		default:
-			f.options.Failed(SubscriptionRefused)
+			f.options.Failed(SubscriptionRefused, filter)
 		}
 	}
 	return needed
@@ -171,7 +175,7 @@ func (f *Follower) resubscribe(now time.Time) {
 	}
 	var added []string
 	for _, filter := range f.filters() {
-		if !f.subscribed[filter] {
+		if f.subscribed[filter] != f.lists {
 			added = append(added, filter)
 		}
 	}
@@ -187,7 +191,7 @@ func (f *Follower) resubscribe(now time.Time) {
 func (f *Follower) filters() []string {
 	filters := f.state.Filters()
 	if len(filters) > maxFilters {
-		f.options.Failed(convention.FaultTooMany)
+		f.options.Failed(convention.FaultTooMany, filters[maxFilters])
 		filters = filters[:maxFilters]
 	}
 	return filters
@@ -214,7 +218,7 @@ func (f *Follower) subscribe(filters []string) {
 	}
 	for batch := range slices.Chunk(filters, maxBatch) {
 		for _, filter := range batch {
-			f.subscribed[filter] = true
+			f.subscribed[filter] = f.lists
 		}
 		f.requests = append(f.requests, Request{Subscribe: batch})
 	}
@@ -270,7 +274,7 @@ func (f *Follower) List() (list []discovery.Device, changed bool) {
 		list = append(list, device)
 	}
 	if excess > 0 && !f.excessive {
-		f.options.Failed(TooManyDevices)
+		f.options.Failed(TooManyDevices, "")
 	}
 	f.excessive = excess > 0
 	if f.sent != nil && reflect.DeepEqual(list, f.sent) {

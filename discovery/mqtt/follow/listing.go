@@ -38,6 +38,7 @@ func (f *Follower) begin(connected bool, now time.Time) {
 	}
 	f.state.Begin(connected, now)
 	f.listing = &listing{began: now}
+	f.lists++
 	f.subscribe(f.filters())
 }
 
@@ -81,13 +82,9 @@ func (f *Follower) finish(from source, now time.Time) {
 	f.state.End()
 	f.roster.update(f.state.Devices(now), from, now)
 	f.options.Scanned(l.began)
-	wanted := map[string]bool{}
-	for _, filter := range f.filters() {
-		wanted[filter] = true
-	}
 	var surplus []string
-	for filter := range f.subscribed {
-		if !wanted[filter] {
+	for filter, list := range f.subscribed {
+		if list != f.lists {
 			surplus = append(surplus, filter)
 			delete(f.subscribed, filter)
 		}

@@ -51,7 +51,7 @@ func simulate(t testing.TB, text string) *simulation {
 		Convention: state, BrokerURL: "tcp://b:1883", Grace: time.Duration(d.OfflineAfterSeconds) * time.Second,
 		Admit:  func(c convention.Device) bool { return d.Filters.Admit(c.ID, c.Name, c.Manufacturer, c.Model) },
 		Jitter: func(time.Duration) time.Duration { return 0 },
-		Failed: func(reason string) { s.failures[reason]++ }, Scanned: func(time.Time) { s.scans++ },
+		Failed: func(reason, _ string) { s.failures[reason]++ }, Scanned: func(time.Time) { s.scans++ },
 	})
 	return s
 }
