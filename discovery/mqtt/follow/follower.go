@@ -81,6 +81,8 @@ type Follower struct {
 	// complete says that there has been a complete list, and settled that there has been
 	// one on this connection.
 	complete, settled bool
+	// away says that the broker has been away.
+	away bool
 	// dirty says that the devices may have changed, and due is when to look. refilter says
 	// that the topics to subscribe to may have changed too.
 	dirty, refilter bool
@@ -111,8 +113,9 @@ func (f *Follower) Connected(now time.Time) {
 	f.begin(true, now)
 }
 
-// Disconnected is called when the connection is broken. The devices stay.
+// Disconnected is called when the connection is broken, or could not be made. The devices stay.
 func (f *Follower) Disconnected() {
+	f.away = true
 	f.connected, f.settled, f.listing, f.dirty, f.refilter, f.requests = false, false, nil, false, false, nil
 	f.roster.disconnect()
 }
