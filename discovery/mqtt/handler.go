@@ -66,8 +66,7 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	if err != nil {
 		return err
 	}
-	state := convention.New(d)
-	options.MaxPayload = state.MaxPayload()
+	options.MaxPayload = convention.MaxPayload(d.Convention)
 	if h.Logger == nil {
 		h.Logger = slog.Default()
 	}
@@ -78,7 +77,7 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	}
 	s := &session{handler: h, options: options, send: send, broker: d.Broker.URL}
 	s.follower = follow.New(follow.Options{
-		Convention: state, BrokerURL: d.Broker.URL,
+		Convention: convention.New(d), BrokerURL: d.Broker.URL,
 		Admit:  func(c convention.Device) bool { return d.Filters.Admit(c.ID, c.Name, c.Manufacturer, c.Model) },
 		Grace:  time.Duration(d.OfflineAfterSeconds) * time.Second,
 		Jitter: func(limit time.Duration) time.Duration { return rand.N(limit) },
@@ -87,34 +86,23 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	return s.run(ctx)
 }
 
-// failed returns a function that counts failures, and logs them with what is concerned: once
-// for each subject, as a device that is not understood announces itself again and again.
+// failed returns a function that counts failures, and logs them: once for each subject, as a
+// device that is not understood announces itself again and again.
 func (h Handler) failed(broker string) func(reason, subject string) {
+	var lock sync.Mutex
 	seen := map[[2]string]bool{}
 	return func(reason, subject string) {
-		failure := [2]string{reason, subject}
-		if reason == convention.FaultTooMany {
-			failure[1] = "" // each topic beyond the bound is another one
-		}
-		if full := len(seen) >= maxLogged; !full && !seen[failure] {
+		lock.Lock()
+		defer lock.Unlock()
+		failure, full := [2]string{reason, subject}, len(seen) >= maxLogged
+		if known := seen[failure]; !known && !full {
 			seen[failure] = true
-			h.Logger.Warn(explanations[reason], "broker", broker, "reason", reason, "subject", subject)
-		} else if !full && failure[1] != "" {
+			h.Logger.Warn("Left out a part of what the broker has; the handler's page explains the reason", "broker", broker, "reason", reason, "subject", subject)
+		} else if known && subject != "" {
 			return
 		}
 		h.Metrics.Failed(reason)
 	}
-}
-
-// explanations are what to do about failures.
-var explanations = map[string]string{
-	follow.TooManyDevices:      "There are too many devices for one Configuration; use filters",
-	follow.SubscriptionRefused: "The broker refuses a topic that says whether a device is online; permit the user to read it",
-	convention.FaultTooMany:    "There are more topics than a Configuration may have; use several prefixes",
-	convention.FaultTooLarge:   "An announcement is too large, and ignored",
-	convention.FaultMalformed:  "A message is not what the convention requires, and ignored",
-	convention.FaultTopic:      "A topic has a wildcard or a character that is not permitted, and is ignored; rename the device",
-	convention.FaultTemplate:   "A template is not supported, so it is unknown whether the device is online",
 }
 
 // session serves one request of an agent.
@@ -145,7 +133,8 @@ func (s *session) run(ctx context.Context) error {
 			return ctx.Err()
 		case errors.As(err, new(*finalError)):
 			return err
-		case !ever && refuses(err): // the author should know soon, and there is no list to keep
+		case !ever && (errors.As(err, new(*connection.RefusedError)) || errors.As(err, new(*tls.CertificateVerificationError))):
+			// The author should know soon, and there is no list to keep.
 			return fmt.Errorf("broker %s: %w", s.broker, err)
 		case time.Since(settled) >= s.handler.outage:
 			return fmt.Errorf("broker %s: not reachable for %v: %w", s.broker, s.handler.outage, err)
@@ -160,12 +149,6 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// refuses reports whether an error is a decision of the broker, or of this handler about the
-// broker's certificate.
-func refuses(err error) bool {
-	return errors.As(err, new(*connection.RefusedError)) || errors.As(err, new(*tls.CertificateVerificationError))
-}
-
 // finalError is an error that another attempt to connect does not correct.
 type finalError struct{ cause error }
 
@@ -175,11 +158,10 @@ func (e *finalError) Unwrap() error { return e.cause }
 // connect serves one connection until it breaks. Its goroutine has ended when it returns.
 func (s *session) connect(ctx context.Context) error {
 	c, err := connection.Dial(ctx, s.options)
-	if refused := new(connection.RefusedError); errors.As(err, &refused) {
+	if errors.As(err, new(*connection.RefusedError)) {
 		s.handler.Metrics.Failed(failedRefused)
 		return err
-	}
-	if err != nil {
+	} else if err != nil {
 		s.handler.Metrics.Failed(failedConnect)
 		return err
 	}
@@ -235,7 +217,7 @@ func (s *session) serve(ctx context.Context, c *connection.Connection, arriving 
 				return &finalError{err}
 			}
 		}
-		timer.Reset(s.wait())
+		timer.Reset(time.Until(s.follower.Next()))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -254,39 +236,26 @@ func (s *session) serve(ctx context.Context, c *connection.Connection, arriving 
 	}
 }
 
-// wait returns how long to wait for the next thing to do.
-func (s *session) wait() time.Duration {
-	next := s.follower.Next()
-	if next.IsZero() {
-		return time.Hour
-	}
-	return max(time.Until(next), 0)
-}
-
 // request sends the follower's requests, and a ping after subscriptions. Brokers handle
 // the packets of a client in their order.
 func (s *session) request(c *connection.Connection) error {
-	subscribed := false
-	for _, request := range s.follower.Requests() {
-		var err error
-		switch {
-		case request.Publish != nil:
-			err = c.Publish(request.Publish.Topic, request.Publish.Payload)
-		case request.Unsubscribe != nil:
-			err = c.Unsubscribe(request.Unsubscribe)
-		default:
-			var id uint16
-			id, err = c.Subscribe(request.Subscribe)
-			s.asked[id], subscribed = request.Subscribe, true
-		}
-		if err != nil {
+	subscribe, publish := s.follower.Requests()
+	for _, message := range publish {
+		if err := c.Publish(message.Topic, message.Payload); err != nil {
 			return err
 		}
 	}
-	if subscribed {
-		return s.ping(c)
+	for _, filters := range subscribe {
+		id, err := c.Subscribe(filters)
+		if err != nil {
+			return err
+		}
+		s.asked[id] = filters
 	}
-	return nil
+	if len(subscribe) == 0 {
+		return nil
+	}
+	return s.ping(c)
 }
 
 func (s *session) ping(c *connection.Connection) error {

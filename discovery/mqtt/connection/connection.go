@@ -31,6 +31,8 @@ const (
 	maxControlPacket = 4096
 	// maxTopicOverhead is the room for the topic in a PUBLISH, in addition to the payload.
 	maxTopicOverhead = 2 + 65535
+	// maxPeek bounds what is read of the topic of a message that is skipped.
+	maxPeek = 1024
 )
 
 // Options configure a connection.
@@ -172,23 +174,9 @@ func (c *Connection) Publish(topic string, payload []byte) error {
 // Subscribe subscribes to filters. The returned id is that of the acknowledgement.
 func (c *Connection) Subscribe(filters []string) (id uint16, err error) {
 	packet, _ := packets.NewControlPacket(packets.Subscribe).(*packets.SubscribePacket)
-	packet.MessageID, packet.Topics, packet.Qoss = c.id(), filters, make([]byte, len(filters))
+	c.nextID = max(1, c.nextID+1) // never 0
+	packet.MessageID, packet.Topics, packet.Qoss = c.nextID, filters, make([]byte, len(filters))
 	return packet.MessageID, c.write(packet)
-}
-
-// Unsubscribe ends subscriptions.
-func (c *Connection) Unsubscribe(filters []string) error {
-	packet, _ := packets.NewControlPacket(packets.Unsubscribe).(*packets.UnsubscribePacket)
-	packet.MessageID, packet.Topics = c.id(), filters
-	return c.write(packet)
-}
-
-// id returns the next packet id, which is never 0.
-func (c *Connection) id() uint16 {
-	if c.nextID++; c.nextID == 0 {
-		c.nextID = 1
-	}
-	return c.nextID
 }
 
 func (c *Connection) write(packet packets.ControlPacket) error {
@@ -216,7 +204,6 @@ func (c *Connection) Read() (packets.ControlPacket, error) {
 			return p, nil
 		case *packets.SubackPacket, *packets.PingrespPacket:
 			return p, nil
-		case *packets.UnsubackPacket:
 		default:
 			return nil, errProtocol
 		}
@@ -241,7 +228,12 @@ func (c *Connection) read() (packets.ControlPacket, error) {
 	}
 	switch {
 	case header.MessageType == packets.Publish && length > c.options.MaxPayload+maxTopicOverhead:
-		return nil, c.skip(length)
+		if start, err := c.reader.Peek(2); err == nil { // the length of the topic
+			start, _ = c.reader.Peek(2 + min(int(binary.BigEndian.Uint16(start)), maxPeek)) // the end is an error below
+			c.options.Skipped(strings.ToValidUTF8(string(start[min(2, len(start)):]), ""))
+		}
+		_, err := io.CopyN(io.Discard, c.reader, int64(length))
+		return nil, err
 	case header.MessageType != packets.Publish && length > maxControlPacket:
 		return nil, errProtocol
 	}
@@ -258,21 +250,6 @@ func (c *Connection) read() (packets.ControlPacket, error) {
 		return nil, nil
 	}
 	return packet, nil
-}
-
-// skip skips a PUBLISH, which begins with the length of its topic, and the topic.
-func (c *Connection) skip(length int) error {
-	var topicLength [2]byte
-	if _, err := io.ReadFull(c.reader, topicLength[:]); err != nil {
-		return err
-	}
-	topic := make([]byte, binary.BigEndian.Uint16(topicLength[:]))
-	if _, err := io.ReadFull(c.reader, topic); err != nil {
-		return err
-	}
-	c.options.Skipped(strings.ToValidUTF8(string(topic), "?"))
-	_, err := io.CopyN(io.Discard, c.reader, int64(length-len(topicLength)-len(topic)))
-	return err
 }
 
 // length reads the remaining length of a packet, which has up to four bytes.

@@ -21,20 +21,15 @@ type layout interface {
 	filters() []string
 	// parse returns the devices in a message. ok is false for a topic that announces none.
 	// Without a list of devices, the message has no effect; an empty list removes them.
-	parse(message Message) (devices []announcement, f fault, ok bool)
+	parse(message Message) (devices []announcement, fault Effect, ok bool)
 	// state returns what is kept of a message that says whether devices are online.
 	state(message Message) (text string, ok bool)
-	// maxPayload returns the size of the largest payload, in bytes.
-	maxPayload() int
 }
-
-// fault is the reason why a part of a message is ignored, and which; empty for all of it.
-type fault struct{ reason, subject string }
 
 // announcement is what matters of the announcement of a device, or of a part of one.
 type announcement struct {
 	device Device // without Presence
-	// keys identify the device; nil if only its ID does. Announcements that share one are of one
+	// keys identify the device, beginning with its ID. Announcements that share one are of one
 	// device. rank says how good the first one is as an ID: the lowest is the best.
 	keys         []string
 	rank         int
@@ -65,14 +60,18 @@ func newAnnounced(l layout) *announced {
 	return &announced{layout: l, announcements: newRecords[[]announcement](), states: newRecords[string]()}
 }
 
-// availabilityBytes is the size of an availability without its texts.
-const availabilityBytes = 128
+// The sizes of an announcement, an availability and a template without their texts.
+const (
+	announcementBytes = 192
+	availabilityBytes = 80
+	templateBytes     = 192
+)
 
-// size returns the size of the texts that the device has chosen. Of several texts that mean
-// online, it has chosen none.
+// size returns the size of an announcement with the texts that the device has chosen. Of several
+// texts that mean online, it has chosen none.
 func (a announcement) size() int {
 	d := a.device
-	bytes := len(d.ID) + len(d.BaseTopic) + len(d.Name) + len(d.Manufacturer) + len(d.Model) + len(d.Version)
+	bytes := announcementBytes + len(d.ID) + len(d.BaseTopic) + len(d.Name) + len(d.Manufacturer) + len(d.Model) + len(d.Version)
 	for _, value := range d.More {
 		bytes += len(value)
 	}
@@ -82,7 +81,7 @@ func (a announcement) size() int {
 	for _, each := range a.availability {
 		bytes += availabilityBytes + len(each.topic) + len(each.online[0])
 		if each.template != nil {
-			bytes += availabilityBytes + each.template.bytes
+			bytes += templateBytes + each.template.bytes
 		}
 	}
 	return bytes
@@ -103,9 +102,6 @@ func (a *announced) Filters() []string {
 	return append(a.layout.filters(), slices.Sorted(maps.Keys(named))...)
 }
 
-// MaxPayload implements [Convention].
-func (a *announced) MaxPayload() int { return a.layout.maxPayload() }
-
 // Begin implements [Convention].
 func (a *announced) Begin(bool, time.Time) {
 	a.announcements.begin()
@@ -124,51 +120,48 @@ func (a *announced) Apply(message Message, _ time.Time) Effect {
 		return Effect{Fault: FaultTooLarge}
 	}
 	effect := a.announce(message)
-	if text, ok := a.layout.state(message); ok {
-		state := a.applyState(message, text)
-		effect.Devices = effect.Devices || state.Devices
-		effect.Fault = cmp.Or(effect.Fault, state.Fault)
+	text, ok := a.layout.state(message)
+	var state Effect
+	switch {
+	case !ok:
+	case len(message.Payload) == 0:
+		state = a.states.remove(message.Topic)
+	case len(text) > maxStateBytes:
+		state.Fault = FaultMalformed
+	default:
+		state = a.states.put(message.Topic, text, len(text))
 	}
+	effect.Devices = effect.Devices || state.Devices
+	effect.Fault = cmp.Or(effect.Fault, state.Fault)
 	return effect
 }
 
 func (a *announced) announce(message Message) Effect {
-	devices, f, ok := a.layout.parse(message)
+	devices, fault, ok := a.layout.parse(message)
 	if !ok {
 		return Effect{}
 	}
 	if len(message.Payload) == 0 {
-		effect := a.announcements.remove(message.Topic)
-		effect.Filters = effect.Devices
-		return effect
+		return a.announcements.remove(message.Topic)
 	}
 	bytes := 0
 	kept := slices.DeleteFunc(devices, func(each announcement) bool {
 		size := each.size()
 		if size > maxRecordBytes {
-			f.reason = cmp.Or(f.reason, FaultTooLarge)
+			fault.Fault = cmp.Or(fault.Fault, FaultTooLarge)
 			return true
 		}
 		bytes += size
 		return false
 	})
 	if devices == nil || len(kept) == 0 && len(devices) > 0 {
-		a.announcements.keep(message.Topic)
-		return Effect{Fault: f.reason, Subject: f.subject}
+		if former := a.announcements.byTopic[message.Topic]; former != nil {
+			former.list = a.announcements.list // it stays as it is
+		}
+		return fault
 	}
 	effect := a.announcements.put(message.Topic, kept, bytes)
-	effect.Filters, effect.Fault, effect.Subject = effect.Devices, cmp.Or(effect.Fault, f.reason), f.subject
-	return effect
-}
-
-func (a *announced) applyState(message Message, text string) Effect {
-	switch {
-	case len(message.Payload) == 0:
-		return a.states.remove(message.Topic)
-	case len(text) > maxStateBytes:
-		return Effect{Fault: FaultMalformed}
-	}
-	return a.states.put(message.Topic, text, len(text))
+	return Effect{Devices: effect.Devices, Fault: cmp.Or(effect.Fault, fault.Fault), Subject: fault.Subject}
 }
 
 // group is a device with all its announcements.
@@ -208,31 +201,29 @@ const (
 // lowest rank and the smallest topic describes it, and others add what it lacks. It is online if
 // one that has topics of availability says so, or none has any.
 func (a *announced) Devices(time.Time) []Device {
-	topics := slices.Sorted(maps.Keys(a.announcements.byTopic))
-	byKey := map[string]*group{}
-	var all []*group
-	for _, topic := range topics {
-		for _, each := range a.announcements.byTopic[topic].value {
-			mine := &group{says: silent, rank: -1}
-			all = append(all, mine)
-			for _, key := range each.identity() {
-				if other := byKey[key]; other != nil && other.root() != mine {
-					mine.parent = other.root()
-					mine = mine.parent
-				}
-				byKey[key] = mine
-			}
+	var all []*announcement
+	for _, topic := range slices.Sorted(maps.Keys(a.announcements.byTopic)) {
+		for i := range a.announcements.byTopic[topic].value {
+			all = append(all, &a.announcements.byTopic[topic].value[i])
 		}
 	}
-	i := 0
-	for _, topic := range topics {
-		for _, each := range a.announcements.byTopic[topic].value {
-			all[i].root().add(each, a.says(each))
-			i++
+	groups, byKey := make([]*group, len(all)), map[string]*group{}
+	for i, each := range all {
+		mine := &group{says: silent, rank: -1}
+		groups[i] = mine
+		for _, key := range each.keys {
+			if other := byKey[key]; other != nil && other.root() != mine {
+				mine.parent = other.root()
+				mine = mine.parent
+			}
+			byKey[key] = mine
 		}
+	}
+	for i, each := range all {
+		groups[i].root().add(each, a.says(each))
 	}
 	var devices []Device
-	for _, g := range all {
+	for _, g := range groups {
 		if g.parent == nil {
 			devices = append(devices, g.result())
 		}
@@ -240,26 +231,15 @@ func (a *announced) Devices(time.Time) []Device {
 	return devices
 }
 
-// identity returns the keys of the device.
-func (a announcement) identity() []string {
-	if a.keys == nil {
-		return []string{a.device.ID}
-	}
-	return a.keys
-}
-
 // add adds an announcement.
-func (g *group) add(each announcement, says verdict) {
+func (g *group) add(each *announcement, says verdict) {
 	g.says = min(g.says, says)
 	better, other := g.device, each.device
 	if g.rank < 0 || each.rank < g.rank {
 		g.rank, better, other = each.rank, other, better
 	}
-	for _, field := range [][2]*string{
-		{&better.Name, &other.Name}, {&better.Manufacturer, &other.Manufacturer}, {&better.Model, &other.Model}, {&better.Version, &other.Version},
-	} {
-		*field[0] = cmp.Or(*field[0], *field[1])
-	}
+	better.Name, better.Manufacturer = cmp.Or(better.Name, other.Name), cmp.Or(better.Manufacturer, other.Manufacturer)
+	better.Model, better.Version = cmp.Or(better.Model, other.Model), cmp.Or(better.Version, other.Version)
 	g.device = better
 }
 
@@ -270,18 +250,14 @@ func (g *group) result() Device {
 	case offline:
 		device.Presence = Offline
 	case unknown:
-		device.More = maps.Clone(device.More)
-		if device.More == nil {
-			device.More = map[string]string{}
-		}
-		device.More["MQTT_AVAILABILITY"] = "unknown"
+		device.More = map[string]string{"MQTT_AVAILABILITY": "unknown"} // only of Home Assistant, which has no others
 	}
 	return device
 }
 
 // says returns whether a device is online, as Home Assistant decides it: a topic without a
 // message means that it is not.
-func (a *announced) says(device announcement) verdict {
+func (a *announced) says(device *announcement) verdict {
 	if len(device.availability) == 0 {
 		return silent
 	}
@@ -291,10 +267,10 @@ func (a *announced) says(device announcement) verdict {
 	}
 	for _, each := range device.availability {
 		says := offline
-		switch text, known := a.states.get(each.topic); {
+		switch state := a.states.byTopic[each.topic]; {
 		case each.unknown:
 			says = unknown
-		case !known && each.optional || known && slices.Contains(each.online, each.template.render(text)):
+		case state == nil && each.optional || state != nil && slices.Contains(each.online, each.template.render(state.value)):
 			says = online
 		}
 		if device.all {

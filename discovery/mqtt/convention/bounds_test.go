@@ -23,7 +23,8 @@ func TestBounds(t *testing.T) {
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
-		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {A: payload.x, B: payload.x, C: payload.x, D: payload.x}}")
+		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, "+
+			"properties: {A: payload.x, B: payload.x, C: payload.x, D: payload.x}}")
 		payload := `{"x": "` + strings.Repeat("x", maxRecordBytes/4) + `"}`
 		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 0 {
 			t.Errorf("the announcement has the effect %+v", effect)

@@ -2,9 +2,10 @@ package convention
 
 import (
 	"cmp"
+	"encoding/hex"
+	"net"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -19,14 +20,12 @@ func (h homeAssistant) filters() []string {
 	return []string{h.prefix + "/+/+/config", h.prefix + "/+/+/+/config"}
 }
 
-func (h homeAssistant) maxPayload() int { return maxPayload }
-
 // base returns the topic of a configuration without its last level.
 func (h homeAssistant) base(topic string) (base string, ok bool) {
-	rest, ok := strings.CutPrefix(topic, h.prefix+"/")
+	base, ok = strings.CutSuffix(topic, "/config")
+	rest, below := strings.CutPrefix(base, h.prefix+"/")
 	levels := strings.Count(rest, "/")
-	base, isConfig := strings.CutSuffix(topic, "/config")
-	return base, ok && isConfig && (levels == 2 || levels == 3)
+	return base, ok && below && (levels == 1 || levels == 2)
 }
 
 // state implements [layout]. It is all of the payload, because entities may compare different
@@ -40,87 +39,108 @@ func (h homeAssistant) state(message Message) (text string, ok bool) {
 var permittedLevels = regexp.MustCompile(`^(\w+)(?:/[\w-]+){1,2}$`)
 
 // parse implements [layout]. What Home Assistant would ignore is malformed.
-func (h homeAssistant) parse(message Message) (devices []announcement, f fault, ok bool) {
+func (h homeAssistant) parse(message Message) (devices []announcement, fault Effect, ok bool) {
 	base, ok := h.base(message.Topic)
 	if !ok {
-		return nil, fault{}, false
+		return nil, Effect{}, false
 	}
 	levels := permittedLevels.FindStringSubmatch(strings.TrimPrefix(base, h.prefix+"/"))
 	if levels == nil {
-		return nil, fault{reason: FaultTopic}, true
+		return nil, Effect{Fault: FaultTopic}, true
 	}
-	config, ok := decode(message.Payload)
+	document, ok := decode(message.Payload)
 	if !ok {
-		return nil, fault{reason: FaultMalformed}, true
+		return nil, Effect{Fault: FaultMalformed}, true
 	}
-	components := []gjson.Result{config}
-	switch keys := config.Map(); {
-	case len(keys) == 0: // removes the entity
-		return []announcement{}, fault{}, true
-	case len(keys) == 1 && value(config, "migrate_discovery", "migr_discvry").Bool():
-		return nil, fault{}, true // another configuration of the same entities follows, so nothing changes until then
-	case levels[1] == "device":
-		components = slices.Collect(func(yield func(gjson.Result) bool) {
-			value(config, "components", "cmps").ForEach(func(_, each gjson.Result) bool {
-				return len(each.Map()) < 2 || yield(each) // one with only a platform is removed
-			})
+	config := fields(document.Map())
+	entity, described := describe(config, base)
+	if !described && topicKey.MatchString(document.Raw) { // an entity without a device is one
+		entity.keys, entity.device.ID, described = []string{base}, base, true
+	}
+	components, isDevice := []fields{config}, levels[1] == "device"
+	switch {
+	case len(config) == 0: // removes the entity
+		return []announcement{}, Effect{}, true
+	case !described && config.of("migrate_discovery", "migr_discvry").Bool():
+		return nil, Effect{}, true // another configuration of the same entities follows, so nothing changes until then
+	case !described || isDevice && !config.of("components", "cmps").IsObject():
+		return nil, Effect{Fault: FaultMalformed}, true
+	case isDevice:
+		components = nil
+		config.of("components", "cmps").ForEach(func(_, each gjson.Result) bool {
+			if component := fields(each.Map()); len(component) > 1 { // one with only a platform is removed
+				components = append(components, component)
+			}
+			return len(components) < maxComponents
 		})
 	}
-	entity, ok := describe(config, base)
-	if !ok {
-		return nil, fault{reason: FaultMalformed}, true
-	}
 	devices = []announcement{}
-	for _, each := range components {
-		platform := cmp.Or(textOf(each, "platform", "p"), levels[1])
-		if entity.availability, entity.all = nil, false; platform != "device_automation" && platform != "tag" { // these have no availability
-			var fault fault
-			entity.availability, fault = availabilityOf(each, config)
-			f = cmp.Or(f, fault)
-			entity.all = pythonText(setting(each, config, "availability_mode", "avty_mode")) == "all"
+	for _, component := range components {
+		platform := levels[1]
+		if isDevice {
+			platform = component.text("platform", "p")
 		}
-		if n := len(devices); n == 0 || !reflect.DeepEqual(devices[n-1], entity) { // most components of a device are like their neighbors
+		entity.availability, entity.all = nil, false
+		if platform != "device_automation" && platform != "tag" { // these have no availability
+			var found Effect
+			entity.availability, entity.all, found = availabilityOf(component, config)
+			fault = cmp.Or(fault, found)
+		}
+		if n := len(devices); n == 0 || !reflect.DeepEqual(devices[n-1], entity) { // most components are like their neighbors
 			devices = append(devices, entity)
 		}
 	}
-	return devices, f, true
+	return devices, fault, true
 }
 
-// describe returns who an entity's device is. ok is false for what is no entity.
-func describe(config gjson.Result, base string) (entity announcement, ok bool) {
-	device := value(config, "device", "dev")
-	entity.device = Device{BaseTopic: base, Name: clean(pythonText(value(config, "name")))}
-	if device.IsObject() {
-		entity.device.Name = clean(pythonText(value(device, "name")))
+// maxComponents bounds the components of a device.
+const maxComponents = 1000
+
+// fields are the values of an object.
+type fields map[string]gjson.Result
+
+// of returns the value of the first of some keys that there is, and that is not null.
+func (f fields) of(keys ...string) gjson.Result {
+	for _, key := range keys {
+		if found := f[key]; found.Type != gjson.Null {
+			return found
+		}
 	}
-	entity.device.Manufacturer = clean(pythonText(value(device, "manufacturer", "mf")))
-	entity.device.Model = clean(pythonText(value(device, "model", "mdl")))
-	entity.device.Version = clean(pythonText(value(device, "sw_version", "sw")))
-	if own := strings.TrimSuffix(textOf(config, "~"), "/"); validTopic(own) {
+	return gjson.Result{}
+}
+
+// text returns the text of such a value.
+func (f fields) text(keys ...string) string { return pythonText(f.of(keys...)) }
+
+// describe returns who an entity's device is. ok is false if nothing identifies it.
+func describe(config fields, base string) (entity announcement, ok bool) {
+	device := fields(config.of("device", "dev").Map())
+	entity = announcement{rank: 2, device: Device{
+		BaseTopic: base, Name: clean(device.text("name")), Manufacturer: clean(device.text("manufacturer", "mf")),
+		Model: clean(device.text("model", "mdl")), Version: clean(device.text("sw_version", "sw")),
+	}}
+	if len(device) == 0 {
+		entity.device.Name = clean(config.text("name"))
+	}
+	if own := strings.TrimSuffix(config.text("~"), "/"); validTopic(own) {
 		entity.device.BaseTopic = own
 	}
 	add := func(rank int, key string) {
-		if !validID(key) {
-			return
+		if validID(key) {
+			entity.rank = min(entity.rank, rank)
+			entity.keys = append(entity.keys, key)
 		}
-		if entity.keys == nil {
-			entity.rank = rank
-		}
-		entity.keys = append(entity.keys, key)
 	}
-	for _, id := range value(device, "identifiers", "ids").Array() {
+	for _, id := range device.of("identifiers", "ids").Array() {
 		add(0, pythonText(id))
 	}
-	for _, connection := range value(device, "connections", "cns").Array() {
+	for _, connection := range device.of("connections", "cns").Array() {
 		if pair := connection.Array(); len(pair) == 2 && pythonText(pair[1]) != "" {
-			add(1, pythonText(pair[0])+":"+normalMAC(pythonText(pair[1])))
+			add(1, connectionKey(pythonText(pair[0]), pythonText(pair[1])))
 		}
 	}
 	if entity.keys == nil {
-		add(2, pythonText(value(config, "unique_id", "uniq_id")))
-	}
-	if entity.keys == nil && hasTopic(config) { // an entity without a device is one
-		add(2, base)
+		add(2, config.text("unique_id", "uniq_id"))
 	}
 	if entity.keys == nil {
 		return entity, false
@@ -129,45 +149,34 @@ func describe(config gjson.Result, base string) (entity announcement, ok bool) {
 	return entity, true
 }
 
-// hasTopic reports whether a configuration names a topic, which every entity does.
-func hasTopic(config gjson.Result) (found bool) {
-	config.ForEach(func(key, _ gjson.Result) bool {
-		found = strings.HasSuffix(key.Str, "topic") || strings.HasSuffix(key.Str, "_t") || key.Str == "t"
-		return !found
-	})
-	return found
-}
+// topicKey matches a key that names a topic, which every entity has.
+var topicKey = regexp.MustCompile(`(?:topic|_t|"t)"\s*:`)
 
 // macSeparators are what separates the bytes of a MAC address.
 var macSeparators = strings.NewReplacer(":", "", "-", "", ".", "")
 
-// normalMAC returns a MAC address as Home Assistant writes it. Other texts stay as they are.
-func normalMAC(text string) string {
-	digits := strings.ToLower(macSeparators.Replace(text))
-	if len(digits) != 12 || strings.Trim(digits, "0123456789abcdef") != "" {
-		return text
+// connectionKey returns the key of a connection. MAC addresses are as Home Assistant writes them.
+func connectionKey(kind, id string) string {
+	if mac, err := hex.DecodeString(macSeparators.Replace(id)); kind == "mac" && err == nil && len(mac) == 6 {
+		id = net.HardwareAddr(mac).String()
 	}
-	for at := 10; at > 0; at -= 2 {
-		digits = digits[:at] + ":" + digits[at:]
-	}
-	return digits
+	return kind + ":" + id
 }
 
-// setting returns a value of a component, or that of its device.
-func setting(component, device gjson.Result, keys ...string) gjson.Result {
-	if own := value(component, keys...); own.Exists() {
-		return own
-	}
-	return value(device, keys...)
-}
-
-// availabilityOf returns the topics of availability. Of one that is not valid, or has a template
-// that is not supported, it is unknown what it says.
+// availabilityOf returns the topics of availability of a component of a device, or of an entity
+// that is its own device. Of one that is not valid, or has a template that is not supported, it is
+// unknown what it says.
 //
 // Which message is the latest is unknown for retained ones, so the mode "latest" is treated
 // like "any".
-func availabilityOf(component, device gjson.Result) (all []availability, f fault) {
-	text := func(keys ...string) string { return pythonText(setting(component, device, keys...)) }
+func availabilityOf(component, device fields) (topics []availability, all bool, fault Effect) {
+	of := func(keys ...string) gjson.Result {
+		if own := component.of(keys...); own.Exists() {
+			return own
+		}
+		return device.of(keys...)
+	}
+	text := func(keys ...string) string { return pythonText(of(keys...)) }
 	add := func(topic, template, online string) {
 		if rest, ok := strings.CutPrefix(topic, "~"); ok {
 			topic = text("~") + rest
@@ -175,21 +184,26 @@ func availabilityOf(component, device gjson.Result) (all []availability, f fault
 			topic = rest + text("~")
 		}
 		each := availability{topic: topic, online: []string{online}, subscribe: true}
-		if each.template, each.unknown = parseTemplate(template); each.unknown {
-			each.subscribe, f = false, fault{reason: FaultTemplate}
-		} else if !validTopic(topic) {
+		supported := false
+		if each.template, supported = parseTemplate(template); !supported || !validTopic(topic) {
+			fault = Effect{Fault: FaultTemplate}
+			if supported {
+				fault = Effect{Fault: FaultTopic, Subject: topic}
+			}
 			each = availability{online: []string{""}, unknown: true}
-			f = fault{FaultTopic, topic}
 		}
-		all = append(all, each)
+		topics = append(topics, each)
 	}
 	online := cmp.Or(text("payload_available", "pl_avail"), "online")
-	for _, item := range setting(component, device, "availability", "avty").Array() { // one item needs no list
-		add(textOf(item, "topic", "t"), textOf(item, "value_template", "val_tpl"),
-			cmp.Or(pythonText(value(item, "payload_available", "pl_avail")), online))
+	for i, item := range of("availability", "avty").Array() { // one item needs no list
+		if i == maxRecordBytes/availabilityBytes {
+			break // it is too large in any case
+		}
+		each := fields(item.Map())
+		add(each.text("topic", "t"), each.text("value_template", "val_tpl"), cmp.Or(each.text("payload_available", "pl_avail"), online))
 	}
 	if topic := text("availability_topic", "avty_t"); topic != "" {
 		add(topic, text("availability_template", "avty_tpl"), online)
 	}
-	return all, f
+	return topics, text("availability_mode", "avty_mode") == "all", fault
 }

@@ -52,7 +52,8 @@ var homeAssistantCases = map[string]conventionCase{
 	"Home Assistant, device with components": {
 		details: "convention: homeAssistant",
 		messages: []string{
-			`homeassistant/device/d/config {"dev":{"cns":[["mac","02:5b"]],"name":"D"},"o":{"name":"x"},"cmps":{"a":{"p":"sensor","stat_t":"d/t"}}}`,
+			`homeassistant/device/d/config {"dev":{"cns":[["mac","02:5b"]],"name":"D"},"o":{"name":"x"},` +
+				`"cmps":{"a":{"p":"sensor","stat_t":"d/t"}}}`,
 		},
 		want: []string{"mac:02:5b online homeassistant/device/d D///"},
 	},
@@ -104,7 +105,8 @@ var homeAssistantCases = map[string]conventionCase{
 		details: "convention: homeAssistant",
 		messages: []string{
 			`homeassistant/sensor/gw/t/config {"uniq_id":"gw-t","stat_t":"gw/t","dev":{"ids":[],"name":"Gateway"}}`,
-			`homeassistant/sensor/gw/u/config {"uniq_id":"gw-u","stat_t":"gw/u","dev":{"ids":[null,{}],"cns":[["mac"],["mac",""]],"name":"Gateway"}}`,
+			`homeassistant/sensor/gw/u/config {"uniq_id":"gw-u","stat_t":"gw/u",` +
+				`"dev":{"ids":[null,{}],"cns":[["mac"],["mac",""]],"name":"Gateway"}}`,
 			`homeassistant/sensor/gw/v/config {"uniq_id":"gw-v","stat_t":"gw/v","dev":"Gateway"}`,
 		},
 		want: []string{
@@ -125,7 +127,7 @@ var homeAssistantCases = map[string]conventionCase{
 	},
 	"Home Assistant, a connection is the id": {
 		details:  "convention: homeAssistant",
-		messages: []string{`homeassistant/sensor/a/config {"stat_t":"a","dev":{"cns":[["mac","02005E00530A"],["upnp","X:1"]]}}`},
+		messages: []string{`homeassistant/sensor/a/config {"stat_t":"a","dev":{"cns":[["mac","02005E00530A"],["serial","02005E00530A"]]}}`},
 		want:     []string{"mac:02:00:5e:00:53:0a online homeassistant/sensor/a ///"},
 	},
 	"Home Assistant, entities without availability": {
@@ -158,7 +160,8 @@ var homeAssistantCases = map[string]conventionCase{
 		details: "convention: homeAssistant",
 		messages: []string{
 			`homeassistant/sensor/a/config {}`, `homeassistant/sensor/b/config {"migrate_discovery":true}`,
-			`homeassistant/sensor/c/config {"migr_discvry":true}`, `homeassistant/sensor/d/config {"note":"x"}`,
+			`homeassistant/sensor/c/config {"migr_discvry":true,"o":{"name":"x"}}`, `homeassistant/device/e/config {"dev":{"ids":"e"}}`,
+			`homeassistant/sensor/d/config {"note":"x"}`,
 		},
 		fault: FaultMalformed,
 	},
@@ -203,7 +206,10 @@ var homeAssistantCases = map[string]conventionCase{
 func TestTemplates(t *testing.T) {
 	for _, tc := range []struct{ template, payload, want string }{
 		{"", "x", "x"},
-		{"{{ value }}", "on", "on"},
+		{"{{ value }}", "on\n", "on"},
+		{"{{ value_json.a == 'b' }}", `{"a":"b"}`, "True"},
+		{"{{ not value_json.a }}", `{"a":"b"}`, "False"},
+		{"{{ 'online' if (value | int) > 0 else 'offline' }}", "3", "online"},
 		{"{{value_json}}", "true", "True"},
 		{"{{ value_json.a['b c'][1].d }}", `{"a":{"b c":[0,{"d":"x"}]}}`, "x"},
 		{"{{- value_json.up -}}", `{"up":false}`, "False"},
@@ -234,16 +240,17 @@ func TestTemplates(t *testing.T) {
 		{"{% if value_json.list %}online{% endif %}", `{"list":[]}`, ""},
 		{"{% if value_json.list %}online{% endif %}", `{"list":[0]}`, "online"},
 	} {
-		parsed, unsupported := parseTemplate(tc.template)
-		if got := parsed.render(tc.payload); unsupported || got != tc.want {
-			t.Errorf("%s of %s is %q, unsupported %v; want %q", tc.template, tc.payload, got, unsupported, tc.want)
+		parsed, supported := parseTemplate(tc.template)
+		if got := parsed.render(tc.payload); !supported || got != tc.want {
+			t.Errorf("%s of %s is %q, supported %v; want %q", tc.template, tc.payload, got, supported, tc.want)
 		}
 	}
 	for _, text := range []string{
-		"x", "{{ states('sensor.x') }}", "{{ value_json.a.upper() }}", "{{ value.x }}", "{{ value if value else 'x' }}", "{{ 'a' if value in ['b'] else 'c' }}",
+		"x", "{{ states('sensor.x') }}", "{{ value_json.a.upper() }}", "{{ value.x }}",
+		"{{ value if value else 'x' }}", "{{ 'a' if value in ['b'] else 'c' }}",
 		"{% if value %}a{% elif value == 'b' %}b{% endif %}", "{{ value | round }}", "{{ value " + strings.Repeat(" ", maxTemplateBytes) + "}}",
 	} {
-		if _, unsupported := parseTemplate(text); !unsupported {
+		if _, supported := parseTemplate(text); supported {
 			t.Errorf("%.50s is supported", text)
 		}
 	}
@@ -255,7 +262,8 @@ func TestManyShare(t *testing.T) {
 	c := parse(t, "convention: homeAssistant")
 	for i := range maxTopics {
 		link := i * 7919 % maxTopics // prime to the number
-		c.Apply(Message{fmt.Sprintf("homeassistant/sensor/s%05d/config", i), fmt.Appendf(nil, `{"dev":{"ids":["i%d","i%d"]}}`, link, link+1)}, epoch)
+		payload := fmt.Appendf(nil, `{"dev":{"ids":["i%d","i%d"]}}`, link, link+1)
+		c.Apply(Message{fmt.Sprintf("homeassistant/sensor/s%05d/config", i), payload}, epoch)
 	}
 	if devices := c.Devices(epoch); len(devices) != 1 || devices[0].ID != "i0" {
 		t.Errorf("%d devices", len(devices))

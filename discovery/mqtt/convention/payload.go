@@ -28,18 +28,8 @@ func decode(payload []byte) (object gjson.Result, ok bool) {
 	return object, ok && object.IsObject()
 }
 
-// value returns the value of the first of some keys that an object has, and that is not null.
-func value(object gjson.Result, keys ...string) gjson.Result {
-	for _, key := range keys {
-		if found := object.Get(key); found.Exists() && found.Type != gjson.Null {
-			return found
-		}
-	}
-	return gjson.Result{}
-}
-
-// textOf returns the text of such a value; "" if it is a list or an object.
-func textOf(object gjson.Result, keys ...string) string { return scalar(value(object, keys...)) }
+// textOf returns the text of a value of an object; "" if it is a list or an object.
+func textOf(object gjson.Result, key string) string { return scalar(object.Get(key)) }
 
 // scalar returns the text of a value; "" if it is a list or an object.
 func scalar(of gjson.Result) string {

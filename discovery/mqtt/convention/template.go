@@ -12,99 +12,70 @@ import (
 	"akri.sh/akri/discovery/internal/jsonvalue"
 )
 
+// maxTemplateBytes bounds a template. It stays in memory.
+const maxTemplateBytes = 512
+
 // template is a template of Home Assistant for the availability of an entity: a value, or a text
 // that depends on a condition.
 type template struct {
 	// path is where the value is in the payload's JSON, if json is set; otherwise, it is the payload.
-	json bool
-	path string
-	// filters are applied to the value.
+	json    bool
+	path    string
 	filters []string
-	// choice is nil for a template that is the value.
-	choice *choice
+	// conditional says that the template is a condition: the operator may be empty for the value
+	// itself, and then and otherwise are the texts.
+	conditional, negated bool
+	operator             string
+	literal              gjson.Result
+	then, otherwise      string
 	// bytes is the size of the template.
 	bytes int
 }
 
-// choice is a condition, and the texts if it is true and if it is not.
-type choice struct {
-	negated bool
-	// operator is empty if the value itself is the condition.
-	operator        string
-	literal         gjson.Result
-	then, otherwise string
-}
+// literalForm matches a literal in a template.
+const literalForm = `('[^']*'|"[^"]*"|-?\d+(?:\.\d+)?|[Tt]rue|[Ff]alse|[Nn]one)`
 
-// maxTemplateBytes bounds a template. It stays in memory.
-const maxTemplateBytes = 512
-
-// The parts of templates.
-const (
-	operandForm   = `value(_json)?((?:\.[A-Za-z_]\w*|\[(?:\d+|'[^']+'|"[^"]+")\])*)((?:\s*\|\s*(?:int|float|lower|upper)(?:\(\s*0?\s*\))?)*)`
-	literalForm   = `('[^']*'|"[^"]*"|-?\d+(?:\.\d+)?|[Tt]rue|[Ff]alse|[Nn]one)`
-	conditionForm = `\(?\s*(not\s+)?` + operandForm + `(?:\s*(==|!=|<=|>=|<|>)\s*` + literalForm + `|\s+(is\s+defined))?\s*\)?`
+var (
+	// templateForm matches the templates that are supported: a value with filters, a comparison,
+	// and a text that depends on one of these. blockForm matches the other way to write the latter.
+	templateForm = regexp.MustCompile(`^\{\{-?\s*(?:` + literalForm + `\s+if\s+)?` +
+		`\(?\s*(not\s+)?\(?\s*value(_json)?((?:\.[A-Za-z_]\w*|\[(?:\d+|'[^']+'|"[^"]+")\])*)` +
+		`((?:\s*\|\s*(?:int|float|lower|upper)(?:\(\s*0?\s*\))?)*)\s*\)?` +
+		`(?:\s*(==|!=|<=|>=|<|>)\s*` + literalForm + `|\s+(is\s+defined))?\s*\)?(?:\s+else\s+` + literalForm + `)?\s*-?\}\}$`)
+	blockForm = regexp.MustCompile(
+		`^\{%-?\s*if\s+([^{}]*?)\s*-?%\}\s*([^{}']*?)\s*(?:\{%-?\s*else\s*-?%\}\s*([^{}']*?)\s*)?\{%-?\s*endif\s*-?%\}$`)
+	pathElements = regexp.MustCompile(`\.(\w+)|\[(\d+)\]|\['([^']+)'\]|\["([^"]+)"\]`)
+	filterNames  = regexp.MustCompile(`[a-z]+`)
 )
 
-// templateForms are the templates that are supported.
-var templateForms = []*regexp.Regexp{
-	regexp.MustCompile(`^\{\{-?\s*` + operandForm + `\s*-?\}\}$`),
-	regexp.MustCompile(`^\{\{-?\s*` + literalForm + `\s+if\s+` + conditionForm + `(?:\s+else\s+` + literalForm + `)?\s*-?\}\}$`),
-	regexp.MustCompile(`^\{%-?\s*if\s+` + conditionForm + `\s*-?%\}([^{}]*)(?:\{%-?\s*else\s*-?%\}([^{}]*))?\{%-?\s*endif\s*-?%\}$`),
-}
-
-// pathElements matches the elements of a path in a template.
-var pathElements = regexp.MustCompile(`\.(\w+)|\[(\d+)\]|\['([^']+)'\]|\["([^"]+)"\]`)
-
-// filterNames matches the names of filters.
-var filterNames = regexp.MustCompile(`[a-z]+`)
-
 // parseTemplate parses a template; an empty one is nil.
-func parseTemplate(text string) (parsed *template, unsupported bool) {
+func parseTemplate(text string) (parsed *template, supported bool) {
 	if text == "" {
-		return nil, false
-	}
-	if len(text) > maxTemplateBytes {
 		return nil, true
 	}
-	trimmed := strings.TrimSpace(text)
-	if found := templateForms[0].FindStringSubmatch(trimmed); found != nil {
-		return operand(found[1:], len(text))
+	found := templateForm.FindStringSubmatch(blockForm.ReplaceAllString(strings.TrimSpace(text), "{{ '$2' if $1 else '$3' }}"))
+	if len(text) > maxTemplateBytes || found == nil || found[3] == "" && found[4] != "" || found[1] == "" && found[9] != "" {
+		return nil, false
 	}
-	if found := templateForms[1].FindStringSubmatch(trimmed); found != nil {
-		return conditional(found[2:], pythonText(literal(found[1])), pythonText(literal(found[9])), len(text))
+	t := &template{
+		json: found[3] != "", filters: filterNames.FindAllString(found[5], -1), negated: found[2] != "", operator: found[6] + found[8],
+		literal: literal(found[7]), then: pythonText(literal(found[1])), otherwise: pythonText(literal(found[9])), bytes: len(text),
 	}
-	if found := templateForms[2].FindStringSubmatch(trimmed); found != nil {
-		return conditional(found[1:], strings.TrimSpace(found[8]), strings.TrimSpace(found[9]), len(text))
+	t.conditional = found[1] != "" || t.negated || t.operator != ""
+	if found[1] == "" { // the result of a comparison
+		t.then, t.otherwise = "True", "False"
 	}
-	return nil, true
-}
-
-// operand returns the template of an operand's parts.
-func operand(parts []string, bytes int) (parsed *template, unsupported bool) {
-	parsed = &template{json: parts[0] != "", filters: filterNames.FindAllString(parts[2], -1), bytes: bytes}
 	var path []string
-	for _, element := range pathElements.FindAllStringSubmatch(parts[1], -1) {
+	for _, element := range pathElements.FindAllStringSubmatch(found[4], -1) {
 		path = append(path, cmp.Or(element[1:]...))
 	}
-	parsed.path = jsonvalue.Join(path...)
-	return parsed, !parsed.json && parsed.path != ""
-}
-
-// conditional returns the template of a condition's parts.
-func conditional(parts []string, then, otherwise string, bytes int) (parsed *template, unsupported bool) {
-	parsed, unsupported = operand(parts[1:], bytes)
-	parsed.choice = &choice{
-		negated: parts[0] != "", operator: cmp.Or(parts[4], parts[6]), literal: literal(parts[5]), then: then, otherwise: otherwise,
-	}
-	return parsed, unsupported
+	t.path = jsonvalue.Join(path...)
+	return t, true
 }
 
 // literal returns the value of a literal; that of none is null.
 func literal(text string) gjson.Result {
-	switch {
-	case text == "":
-		return gjson.Result{}
-	case text[0] == '\'' || text[0] == '"':
+	if text != "" && (text[0] == '\'' || text[0] == '"') {
 		return gjson.Result{Type: gjson.String, Str: text[1 : len(text)-1]}
 	}
 	return gjson.Parse(strings.ToLower(text))
@@ -121,52 +92,40 @@ func (t *template) render(payload string) string {
 		found = jsonvalue.Lookup(document, t.path)
 	}
 	for _, filter := range t.filters {
-		text := pythonText(found)
 		switch filter {
 		case "lower":
-			found = gjson.Result{Type: gjson.String, Str: strings.ToLower(text)}
+			found = gjson.Result{Type: gjson.String, Str: strings.ToLower(pythonText(found))}
 		case "upper":
-			found = gjson.Result{Type: gjson.String, Str: strings.ToUpper(text)}
-		default:
-			number := found.Float() // of a Boolean too
-			if filter == "int" {
-				number = math.Trunc(number)
-			}
-			found = gjson.Parse(strconv.FormatFloat(number, 'f', -1, 64))
+			found = gjson.Result{Type: gjson.String, Str: strings.ToUpper(pythonText(found))}
+		case "int":
+			found = gjson.Parse(strconv.FormatFloat(math.Trunc(found.Float()), 'f', -1, 64))
+		case "float":
+			found = gjson.Parse(strconv.FormatFloat(found.Float(), 'f', -1, 64))
 		}
 	}
 	switch {
-	case t.choice == nil:
-		return pythonText(found)
-	case t.choice.holds(found) != t.choice.negated:
-		return t.choice.then
+	case !t.conditional:
+		return strings.TrimSpace(pythonText(found))
+	case t.holds(found) != t.negated:
+		return t.then
 	}
-	return t.choice.otherwise
+	return t.otherwise
 }
 
 // holds reports whether the condition without its negation is true, as in Python.
-func (c *choice) holds(found gjson.Result) bool {
+func (t *template) holds(found gjson.Result) bool {
 	numeric := func(of gjson.Result) bool { return of.Type == gjson.Number || of.IsBool() }
-	order := strings.Compare(found.Str, c.literal.Str)
-	comparable := found.Type == c.literal.Type
-	if numeric(found) && numeric(c.literal) {
-		order, comparable = cmp.Compare(found.Float(), c.literal.Float()), true
+	order, comparable := strings.Compare(found.Str, t.literal.Str), found.Type == t.literal.Type
+	if numeric(found) && numeric(t.literal) {
+		order, comparable = cmp.Compare(found.Float(), t.literal.Float()), true
 	}
-	switch c.operator {
+	switch t.operator {
 	case "":
-		return numeric(found) && found.Float() != 0 || found.Str != "" || found.IsObject() && found.Raw != "{}" || found.IsArray() && found.Raw != "[]"
-	case "==":
-		return comparable && order == 0
+		return numeric(found) && found.Float() != 0 || found.Str != "" || found.Type == gjson.JSON && len(found.Raw) > len("[]")
+	case "==", "<", "<=", ">", ">=":
+		return comparable && strings.Contains(t.operator, "<=>"[order+1:order+2])
 	case "!=":
 		return !comparable || order != 0
-	case "<":
-		return comparable && order < 0
-	case "<=":
-		return comparable && order <= 0
-	case ">":
-		return comparable && order > 0
-	case ">=":
-		return comparable && order >= 0
 	}
 	return found.Exists() // is defined
 }
@@ -174,10 +133,8 @@ func (c *choice) holds(found gjson.Result) bool {
 // pythonText returns the text that Home Assistant makes of a value; "" for a list or an object.
 func pythonText(of gjson.Result) string {
 	switch {
-	case of.Type == gjson.True:
-		return "True"
-	case of.Type == gjson.False:
-		return "False"
+	case of.IsBool():
+		return strings.ToUpper(of.Raw[:1]) + of.Raw[1:]
 	case of.Type == gjson.Number && strings.ContainsAny(of.Raw, ".eE"):
 		text := strconv.FormatFloat(of.Num, 'f', -1, 64)
 		if !strings.Contains(text, ".") {

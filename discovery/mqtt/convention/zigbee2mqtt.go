@@ -29,8 +29,6 @@ func (z zigbee2MQTT) filters() []string {
 	return []string{z.base("bridge/devices"), z.base("bridge/state"), z.availability("+")}
 }
 
-func (z zigbee2MQTT) maxPayload() int { return maxBridgePayload }
-
 // state implements [layout]. Old versions write a state as text and new ones as JSON.
 func (z zigbee2MQTT) state(message Message) (text string, ok bool) {
 	if message.Topic == z.base("bridge/devices") {
@@ -43,13 +41,13 @@ func (z zigbee2MQTT) state(message Message) (text string, ok bool) {
 }
 
 // parse implements [layout].
-func (z zigbee2MQTT) parse(message Message) (devices []announcement, f fault, ok bool) {
+func (z zigbee2MQTT) parse(message Message) (devices []announcement, fault Effect, ok bool) {
 	if message.Topic != z.base("bridge/devices") {
-		return nil, fault{}, false
+		return nil, Effect{}, false
 	}
 	list, ok := jsonvalue.Parse(message.Payload)
 	if !ok || !list.IsArray() {
-		return nil, fault{reason: FaultMalformed}, true
+		return nil, Effect{Fault: FaultMalformed}, true
 	}
 	devices = []announcement{}
 	bridge := availability{topic: z.base("bridge/state"), online: []string{"online"}}
@@ -61,13 +59,13 @@ func (z zigbee2MQTT) parse(message Message) (devices []announcement, f fault, ok
 		}
 		switch {
 		case len(devices) == maxBridgeDevices:
-			f.reason = FaultTooMany
+			fault.Fault = FaultTooMany
 			return false
 		case textOf(item, "type") == "Coordinator" || item.Get("disabled").Bool():
 		case !validID(id) || name == "":
-			f.reason = cmp.Or(f.reason, FaultMalformed)
+			fault.Fault = cmp.Or(fault.Fault, FaultMalformed)
 		case !validTopic(own.topic):
-			f.reason, f.subject = FaultTopic, text.Truncate(strings.TrimPrefix(f.subject+", "+z.base(name), ", "), maxTopicBytes)
+			fault.Fault, fault.Subject = FaultTopic, text.Truncate(strings.TrimPrefix(fault.Subject+", "+z.base(name), ", "), maxTopicBytes)
 		default:
 			described := Device{
 				ID: id, BaseTopic: z.base(name), Name: clean(name), Version: clean(textOf(item, "software_build_id")),
@@ -76,9 +74,9 @@ func (z zigbee2MQTT) parse(message Message) (devices []announcement, f fault, ok
 			if model := textOf(item, "definition.model"); model != "" {
 				described.Manufacturer, described.Model = clean(textOf(item, "definition.vendor")), clean(model)
 			}
-			devices = append(devices, announcement{device: described, availability: []availability{bridge, own}, all: true})
+			devices = append(devices, announcement{keys: []string{id}, device: described, availability: []availability{bridge, own}, all: true})
 		}
 		return true
 	})
-	return devices, f, true
+	return devices, fault, true
 }

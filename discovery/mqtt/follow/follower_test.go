@@ -51,10 +51,6 @@ func TestNamedTopics(t *testing.T) {
 	if last := s.lists[len(s.lists)-1]; !slices.Contains(last, "new") || slices.Contains(last, "d000") || len(last) != 250 {
 		t.Errorf("the last list has %d devices, want d001 to d249 and new", len(last))
 	}
-	s.advance(relistInterval)
-	if s.subscriptions["state/0"] {
-		t.Error("the topic of a device that is gone is still subscribed to")
-	}
 }
 
 func TestOffline(t *testing.T) {
@@ -314,13 +310,26 @@ func TestTooManyTopics(t *testing.T) {
 	}
 	s.connect()
 	s.advance(quietTime)
-	for i := range maxFilters/topics + 1 {
-		name := fmt.Sprint("d", i)
-		s.follower.Message(convention.Message{Topic: "homeassistant/a/" + name + "/config", Payload: []byte(config(name))}, false, s.now)
+	announce := func(prefix string) {
+		for i := range maxFilters/topics + 1 {
+			payload := []byte(config(fmt.Sprint(prefix, i)))
+			s.follower.Message(convention.Message{Topic: fmt.Sprintf("homeassistant/a/%d/config", i), Payload: payload}, false, s.now)
+		}
+		s.advance(pace)
 	}
-	s.advance(pace)
+	announce("d")
 	if n := len(s.subscriptions); n > maxFilters || n < maxFilters || s.failures[convention.FaultTooMany] == 0 {
 		t.Errorf("%d subscriptions, failures %v", n, s.failures)
+	}
+	announce("e")
+	if announce("f"); s.failed == nil {
+		t.Fatalf("%d subscriptions, want another connection", len(s.subscriptions))
+	}
+	s.disconnect()
+	s.connect()
+	s.advance(quietTime)
+	if n := len(s.subscriptions); n > maxFilters || s.failed != nil {
+		t.Errorf("%d subscriptions of a new connection, %v", n, s.failed)
 	}
 }
 

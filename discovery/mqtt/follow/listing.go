@@ -88,16 +88,8 @@ func (f *Follower) finish(from source, now time.Time) {
 	f.state.End()
 	f.roster.update(f.state.Devices(now), from, now)
 	f.options.Scanned(l.began)
-	var surplus []string
-	for filter, list := range f.subscribed {
-		if list != f.lists {
-			surplus = append(surplus, filter)
-			delete(f.subscribed, filter)
-		}
-	}
-	f.unsubscribe(surplus)
 	interval := relistInterval - f.options.Jitter(relistInterval/10)
-	if first || f.roster.missing() {
+	if first || f.roster.missing {
 		interval = missInterval - f.options.Jitter(missInterval/10)
 	}
 	f.relist = now.Add(interval)
