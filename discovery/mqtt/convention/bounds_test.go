@@ -42,7 +42,7 @@ func TestBounds(t *testing.T) {
 	})
 	t.Run("all bytes", func(t *testing.T) {
 		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {A: payload, B: payload}}")
-		long, value := "a/"+strings.Repeat("y", maxIDBytes-9), []byte(strings.Repeat("x", maxValueBytes))
+		long, value := "a/"+strings.Repeat("y", 200), []byte(strings.Repeat("x", 400))
 		fill := func() (n int) {
 			for c.Apply(Message{long + fmt.Sprint(n), value}, epoch).Fault == "" {
 				n++
@@ -50,8 +50,8 @@ func TestBounds(t *testing.T) {
 			return n
 		}
 		devices := fill()
-		if most := maxTotalBytes / 2 / (len(long) + maxValueBytes); devices > most || len(c.Devices(epoch)) != devices {
-			t.Errorf("%d devices, want at most %d", devices, most)
+		if devices < maxTopics/2 || devices >= maxTopics || len(c.Devices(epoch)) != devices {
+			t.Errorf("%d devices, want more than half as many as topics, but not all", devices)
 		}
 		if effect := c.Apply(Message{long + "0", []byte("x")}, epoch); effect.Fault != "" || !effect.Devices {
 			t.Errorf("a shorter text at the bound has the effect %+v", effect)
@@ -71,6 +71,18 @@ func TestBounds(t *testing.T) {
 		effect := c.Apply(Message{"zigbee2mqtt/bridge/devices", []byte(list)}, epoch)
 		if got := summary(c.Devices(epoch)); !slices.Equal(got, []string{"0x2 online zigbee2mqtt/12 12///"}) || effect.Fault == "" {
 			t.Errorf("the devices are %q, with the effect %+v", got, effect)
+		}
+	})
+	t.Run("components", func(t *testing.T) {
+		c := parse(t, "convention: homeAssistant")
+		var components []string
+		for i := range maxComponents + 1 {
+			components = append(components, fmt.Sprintf(`"%d":{"p":"sensor","avty_t":"s/%d"}`, i, i))
+		}
+		payload := `{"dev":{"ids":"d"},"cmps":{` + strings.Join(components, ",") + "}}"
+		c.Apply(Message{"homeassistant/device/d/config", []byte(payload)}, epoch)
+		if n := len(c.Filters()) - 2; n != maxComponents {
+			t.Errorf("%d topics, want those of %d components", n, maxComponents)
 		}
 	})
 	t.Run("edge nodes", func(t *testing.T) {

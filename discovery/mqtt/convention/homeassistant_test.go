@@ -125,6 +125,14 @@ var homeAssistantCases = map[string]conventionCase{
 		},
 		want: []string{"SN2 online homeassistant/sensor/d ///", "app-1 online homeassistant/sensor/b Inverter///2"},
 	},
+	"Home Assistant, entities with less about their device": {
+		details: "convention: homeAssistant",
+		messages: []string{
+			`homeassistant/light/relay/config {"cmd_t":"r","dev":{"ids":["C1"],"mdl":"Mini"}}`,
+			`homeassistant/sensor/relay/config {"stat_t":"s","dev":{"ids":["C1"],"name":"Relay","mf":"Acme","mdl":"Maxi","sw":"9"}}`,
+		},
+		want: []string{"C1 online homeassistant/light/relay Relay/Acme/Mini/9"},
+	},
 	"Home Assistant, a connection is the id": {
 		details:  "convention: homeAssistant",
 		messages: []string{`homeassistant/sensor/a/config {"stat_t":"a","dev":{"cns":[["mac","02005E00530A"],["serial","02005E00530A"]]}}`},
@@ -160,10 +168,14 @@ var homeAssistantCases = map[string]conventionCase{
 		details: "convention: homeAssistant",
 		messages: []string{
 			`homeassistant/sensor/a/config {}`, `homeassistant/sensor/b/config {"migrate_discovery":true}`,
-			`homeassistant/sensor/c/config {"migr_discvry":true,"o":{"name":"x"}}`, `homeassistant/device/e/config {"dev":{"ids":"e"}}`,
-			`homeassistant/sensor/d/config {"note":"x"}`,
+			`homeassistant/sensor/c/config {"migr_discvry":true,"o":{"name":"x"}}`, `homeassistant/sensor/d/config {"note":"x"}`,
+			`homeassistant/device/f/config {"dev":{"ids":"f"}}`,
 		},
 		fault: FaultMalformed,
+	},
+	"Home Assistant, an entity leaves with an empty object": {
+		details:  "convention: homeAssistant",
+		messages: []string{`homeassistant/sensor/e/config {"stat_t":"x","dev":{"ids":"e"}}`, `homeassistant/sensor/e/config {}`},
 	},
 	"Home Assistant, migration to a device message": {
 		details: "convention: homeAssistant",
@@ -256,8 +268,21 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestManyShare checks that many entities that are one device only by a chain of shared
-// identifiers are found quickly, whatever their order.
+// TestKept checks that messages that change nothing keep what their topics announced, also in a
+// new list.
+func TestKept(t *testing.T) {
+	for _, payload := range []string{`{"migrate_discovery":true}`, "{"} {
+		c := parse(t, "convention: homeAssistant")
+		apply(t, c, `homeassistant/sensor/a/config {"stat_t":"x","dev":{"ids":"a"}}`, epoch)
+		c.Begin(false, epoch)
+		apply(t, c, "homeassistant/sensor/a/config "+payload, epoch)
+		if c.End(); len(c.Devices(epoch)) != 1 {
+			t.Errorf("%s: the device is gone", payload)
+		}
+	}
+}
+
+// TestManyShare checks many entities that are one device only by a chain of shared identifiers.
 func TestManyShare(t *testing.T) {
 	c := parse(t, "convention: homeAssistant")
 	for i := range maxTopics {

@@ -53,6 +53,23 @@ func TestNamedTopics(t *testing.T) {
 	}
 }
 
+// The broker may be slow to answer for the topics that devices have named.
+func TestNamedTopicsSlowly(t *testing.T) {
+	s := simulate(t, "convention: homeAssistant")
+	s.retained["homeassistant/sensor/a/config"], s.retained["state/a"] = `{"avty_t":"state/a","dev":{"ids":"a"}}`, "online"
+	s.connect()
+	s.deaf = true
+	s.lose = func(string) bool { return true }
+	s.advance(time.Minute)
+	if len(s.lists) > 0 {
+		t.Fatalf("the lists %q were sent before the broker has answered", s.lists)
+	}
+	s.follower.Message(convention.Message{Topic: "state/a", Payload: []byte("online")}, true, s.now)
+	s.follower.Answered(s.now)
+	s.advance(quietTime)
+	s.expect("the broker has answered", "a")
+}
+
 func TestOffline(t *testing.T) {
 	s := simulate(t, "convention: homie\nofflineAfterSeconds: 30")
 	s.connect()
