@@ -97,7 +97,8 @@ func (h Handler) failed(broker string) func(reason, subject string) {
 		failure, full := [2]string{reason, subject}, len(seen) >= maxLogged
 		if known := seen[failure]; !known && !full {
 			seen[failure] = true
-			h.Logger.Warn("Left out a part of what the broker has; the handler's page explains the reason", "broker", broker, "reason", reason, "subject", subject)
+			h.Logger.Warn("Left out a part of what the broker has; the handler's page explains the reason",
+				"broker", broker, "reason", reason, "subject", subject)
 		} else if known && subject != "" {
 			return
 		}

@@ -40,28 +40,6 @@ func TestBounds(t *testing.T) {
 			t.Errorf("a long topic has the effect %+v", effect)
 		}
 	})
-	t.Run("all bytes", func(t *testing.T) {
-		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {A: payload, B: payload}}")
-		long, value := "a/"+strings.Repeat("y", 200), []byte(strings.Repeat("x", 400))
-		fill := func() (n int) {
-			for c.Apply(Message{long + fmt.Sprint(n), value}, epoch).Fault == "" {
-				n++
-			}
-			return n
-		}
-		devices := fill()
-		if devices < maxTopics/2 || devices >= maxTopics || len(c.Devices(epoch)) != devices {
-			t.Errorf("%d devices, want more than half as many as topics, but not all", devices)
-		}
-		if effect := c.Apply(Message{long + "0", []byte("x")}, epoch); effect.Fault != "" || !effect.Devices {
-			t.Errorf("a shorter text at the bound has the effect %+v", effect)
-		}
-		c.Begin(true, epoch)
-		c.End()
-		if again := fill(); again != devices {
-			t.Errorf("%d devices after an empty list, want %d", again, devices)
-		}
-	})
 	t.Run("one of many", func(t *testing.T) {
 		c := parse(t, "convention: zigbee2mqtt")
 		c.Apply(Message{"zigbee2mqtt/bridge/state", []byte("online")}, epoch)
@@ -71,18 +49,6 @@ func TestBounds(t *testing.T) {
 		effect := c.Apply(Message{"zigbee2mqtt/bridge/devices", []byte(list)}, epoch)
 		if got := summary(c.Devices(epoch)); !slices.Equal(got, []string{"0x2 online zigbee2mqtt/12 12///"}) || effect.Fault == "" {
 			t.Errorf("the devices are %q, with the effect %+v", got, effect)
-		}
-	})
-	t.Run("components", func(t *testing.T) {
-		c := parse(t, "convention: homeAssistant")
-		var components []string
-		for i := range maxComponents + 1 {
-			components = append(components, fmt.Sprintf(`"%d":{"p":"sensor","avty_t":"s/%d"}`, i, i))
-		}
-		payload := `{"dev":{"ids":"d"},"cmps":{` + strings.Join(components, ",") + "}}"
-		c.Apply(Message{"homeassistant/device/d/config", []byte(payload)}, epoch)
-		if n := len(c.Filters()) - 2; n != maxComponents {
-			t.Errorf("%d topics, want those of %d components", n, maxComponents)
 		}
 	})
 	t.Run("edge nodes", func(t *testing.T) {
@@ -106,8 +72,43 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestLargeTexts checks that no short record keeps, or needs, a large text.
+// TestLargeTexts checks that no short record keeps, or needs, a large text, and that all together
+// have a bound.
 func TestLargeTexts(t *testing.T) {
+	t.Run("all bytes", func(t *testing.T) {
+		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {A: payload, B: payload}}")
+		long, value := "a/"+strings.Repeat("y", 200), []byte(strings.Repeat("x", 400))
+		fill := func() (n int) {
+			for c.Apply(Message{long + fmt.Sprint(n), value}, epoch).Fault == "" {
+				n++
+			}
+			return n
+		}
+		devices := fill()
+		if devices < maxTopics/2 || devices >= maxTopics || len(c.Devices(epoch)) != devices {
+			t.Errorf("%d devices, want more than half as many as topics, but not all", devices)
+		}
+		if effect := c.Apply(Message{long + "0", []byte("x")}, epoch); effect.Fault != "" || !effect.Devices {
+			t.Errorf("a shorter text at the bound has the effect %+v", effect)
+		}
+		c.Begin(true, epoch)
+		c.End()
+		if again := fill(); again != devices {
+			t.Errorf("%d devices after an empty list, want %d", again, devices)
+		}
+	})
+	t.Run("components", func(t *testing.T) {
+		c := parse(t, "convention: homeAssistant")
+		var components []string
+		for i := range maxComponents + 1 {
+			components = append(components, fmt.Sprintf(`"%d":{"p":"sensor","avty_t":"s/%d"}`, i, i))
+		}
+		payload := `{"dev":{"ids":"d"},"cmps":{` + strings.Join(components, ",") + "}}"
+		c.Apply(Message{"homeassistant/device/d/config", []byte(payload)}, epoch)
+		if n := len(c.Filters()) - 2; n != maxComponents {
+			t.Errorf("%d topics, want those of %d components", n, maxComponents)
+		}
+	})
 	t.Run("expansions", func(t *testing.T) {
 		c := parse(t, "convention: tasmota")
 		topic := strings.Repeat("%hostname%", maxTopicPartBytes/10)
