@@ -133,6 +133,9 @@ func (f *Follower) Message(message convention.Message, retained bool, now time.T
 			f.due = earliest
 		}
 	}
+	if f.listing != nil && retained && !f.settled {
+		f.due = now.Add(gather) // a broker may not read while it sends
+	}
 }
 
 // Subscribed is called for each acknowledged subscription, with the broker's code for each

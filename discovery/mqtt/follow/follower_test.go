@@ -53,6 +53,25 @@ func TestNamedTopics(t *testing.T) {
 	}
 }
 
+// A broker that sends may not read, so what it is asked in between waits.
+func TestNamedTopicsWait(t *testing.T) {
+	s := simulate(t, "convention: homeAssistant")
+	s.connect()
+	asked := s.requests
+	for i := range 100 {
+		payload := fmt.Sprintf(`{"avty_t":"state/%d","dev":{"ids":"d%d"}}`, i, i)
+		s.follower.Message(convention.Message{Topic: fmt.Sprintf("homeassistant/sensor/s%d/config", i), Payload: []byte(payload)}, true, s.now)
+		s.advance(gather / 2)
+	}
+	if s.requests != asked {
+		t.Errorf("%d requests while the broker sends", s.requests-asked)
+	}
+	s.advance(gather)
+	if len(s.subscriptions) != 102 {
+		t.Errorf("%d subscriptions, want those of 100 devices too", len(s.subscriptions))
+	}
+}
+
 // The broker may be slow to answer for the topics that devices have named.
 func TestNamedTopicsSlowly(t *testing.T) {
 	s := simulate(t, "convention: homeAssistant")
