@@ -159,10 +159,11 @@ func (e *finalError) Unwrap() error { return e.cause }
 // connect serves one connection until it breaks. Its goroutine has ended when it returns.
 func (s *session) connect(ctx context.Context) error {
 	c, err := connection.Dial(ctx, s.options)
-	if errors.As(err, new(*connection.RefusedError)) {
+	switch {
+	case errors.As(err, new(*connection.RefusedError)):
 		s.handler.Metrics.Failed(failedRefused)
 		return err
-	} else if err != nil {
+	case err != nil:
 		s.handler.Metrics.Failed(failedConnect)
 		return err
 	}

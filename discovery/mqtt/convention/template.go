@@ -115,17 +115,17 @@ func (t *template) render(payload string) string {
 // holds reports whether the condition without its negation is true, as in Python.
 func (t *template) holds(found gjson.Result) bool {
 	numeric := func(of gjson.Result) bool { return of.Type == gjson.Number || of.IsBool() }
-	order, comparable := strings.Compare(found.Str, t.literal.Str), found.Type == t.literal.Type
+	order, alike := strings.Compare(found.Str, t.literal.Str), found.Type == t.literal.Type
 	if numeric(found) && numeric(t.literal) {
-		order, comparable = cmp.Compare(found.Float(), t.literal.Float()), true
+		order, alike = cmp.Compare(found.Float(), t.literal.Float()), true
 	}
 	switch t.operator {
 	case "":
 		return numeric(found) && found.Float() != 0 || found.Str != "" || found.Type == gjson.JSON && len(found.Raw) > len("[]")
 	case "==", "<", "<=", ">", ">=":
-		return comparable && strings.Contains(t.operator, "<=>"[order+1:order+2])
+		return alike && strings.Contains(t.operator, "<=>"[order+1:order+2])
 	case "!=":
-		return !comparable || order != 0
+		return !alike || order != 0
 	}
 	return found.Exists() // is defined
 }
