@@ -169,13 +169,10 @@ func (f *Follower) Advance(now time.Time) error {
 	}
 	f.roster.expire(now)
 	if len(f.subscribed) > 2*maxFilters {
-		return errSubscriptions
+		return errors.New("connecting again, because devices have named too many topics")
 	}
 	return f.advanceListing(now)
 }
-
-// errSubscriptions ends a connection with too many subscriptions.
-var errSubscriptions = errors.New("connecting again, because devices have named too many topics")
 
 // resubscribe subscribes to topics that devices have named.
 func (f *Follower) resubscribe() {
