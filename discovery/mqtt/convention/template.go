@@ -33,7 +33,7 @@ type template struct {
 }
 
 // literalForm matches a literal in a template.
-const literalForm = `('[^']*'|"[^"]*"|-?\d+(?:\.\d+)?|[Tt]rue|[Ff]alse|[Nn]one)`
+const literalForm = `('[^']*'|"[^"]*"|-?\d+(?:\.\d+)?|True|true|False|false|None|none)`
 
 var (
 	// templateForm matches the templates that are supported: a value with filters, a comparison,

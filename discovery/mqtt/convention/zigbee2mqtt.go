@@ -30,7 +30,7 @@ func (z zigbee2MQTT) filters() []string {
 }
 
 // state implements [layout]. Old versions write a state as text and new ones as JSON.
-func (z zigbee2MQTT) state(message Message) (text string, ok bool) {
+func (z zigbee2MQTT) state(message Message) (kept string, ok bool) {
 	if message.Topic == z.base("bridge/devices") {
 		return "", false
 	}
