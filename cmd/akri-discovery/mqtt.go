@@ -56,7 +56,8 @@ After payload, a path consists of keys and indexes; \. is a period in a key.
 
 Properties of all devices are MQTT_BROKER_URL, MQTT_BASE_TOPIC and MQTT_DEVICE_ID; if
 they are known also MQTT_DEVICE_NAME, MQTT_DEVICE_MANUFACTURER, MQTT_DEVICE_MODEL and
-MQTT_DEVICE_SW_VERSION; of Tasmota's MQTT_COMMAND_TOPIC; and those in topics.properties.
+MQTT_DEVICE_SW_VERSION; of Tasmota's MQTT_COMMAND_TOPIC; those in topics.properties; and
+MQTT_AVAILABILITY, which is unknown if the handler does not understand it.
 
 A device's id is the device id of Homie, the first identifier of a device of Home
 Assistant, GROUP/NODE or GROUP/NODE/DEVICE of Sparkplug, the MAC address of Tasmota,

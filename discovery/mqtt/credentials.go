@@ -2,7 +2,6 @@ package mqtt
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/internal/clienttls"
@@ -16,21 +15,14 @@ const (
 	passwordProperty = "password"
 )
 
-// randomIDBytes is the length of the random part of a client id, which makes it unique. With
+// randomIDLength is the length of the random part of a client id, which makes it unique. With
 // the default prefix, an id has 21 of the 23 characters that every broker accepts.
-const randomIDBytes = 8
-
-// newClientID returns a client id.
-func newClientID(prefix string) string {
-	var random [randomIDBytes]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return prefix + "-" + hex.EncodeToString(random[:])
-}
+const randomIDLength = 16
 
 // connectionOptions returns how to connect to a Configuration's broker.
 func connectionOptions(broker details.Broker, properties map[string][]byte) (connection.Options, error) {
 	options := connection.Options{
-		Address: broker.Address(), ClientID: newClientID(broker.ClientIDPrefix),
+		Address: broker.Address(), ClientID: broker.ClientIDPrefix + "-" + rand.Text()[:randomIDLength],
 		Username: string(properties[usernameProperty]), Password: string(properties[passwordProperty]),
 	}
 	if options.Username == "" && options.Password != "" {

@@ -32,6 +32,8 @@ const (
 	// minRetryDelay and maxRetryDelay bound the time between two attempts to connect.
 	minRetryDelay = 250 * time.Millisecond
 	maxRetryDelay = 8 * time.Second
+	// maxLogged bounds the failures of a Configuration that are logged.
+	maxLogged = 100
 )
 
 // Reasons of failures, in addition to those of packages convention and follow.
@@ -64,34 +66,43 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	if err != nil {
 		return err
 	}
-	state := convention.New(d)
-	options.MaxPayload = state.MaxPayload()
-	options.Skipped = func() { h.Metrics.Failed(convention.FaultTooLarge) }
+	options.MaxPayload = convention.MaxPayload(d.Convention)
 	if h.Logger == nil {
 		h.Logger = slog.Default()
 	}
+	failed := h.failed(d.Broker.URL)
+	options.Skipped = func(topic string) { failed(convention.FaultTooLarge, topic) }
 	if h.outage == 0 {
 		h.outage = maxOutage
 	}
 	s := &session{handler: h, options: options, send: send, broker: d.Broker.URL}
 	s.follower = follow.New(follow.Options{
-		Convention: state, BrokerURL: d.Broker.URL,
+		Convention: convention.New(d), BrokerURL: d.Broker.URL,
 		Admit:  func(c convention.Device) bool { return d.Filters.Admit(c.ID, c.Name, c.Manufacturer, c.Model) },
 		Grace:  time.Duration(d.OfflineAfterSeconds) * time.Second,
 		Jitter: func(limit time.Duration) time.Duration { return rand.N(limit) },
-		Failed: h.failed(d.Broker.URL), Scanned: h.Metrics.Scanned,
+		Failed: failed, Scanned: h.Metrics.Scanned,
 	})
 	return s.run(ctx)
 }
 
-// failed returns a function that counts failures, and logs those that an operator can do
-// something about.
-func (h Handler) failed(broker string) func(string) {
-	return func(reason string) {
-		h.Metrics.Failed(reason)
-		if reason == follow.TooManyDevices {
-			h.Logger.Warn("There are too many devices for one Configuration; use filters", "broker", broker)
+// failed returns a function that counts failures, and logs them: once for each subject, as a
+// device that is not understood announces itself again and again.
+func (h Handler) failed(broker string) func(reason, subject string) {
+	var lock sync.Mutex
+	seen := map[[2]string]bool{}
+	return func(reason, subject string) {
+		lock.Lock()
+		defer lock.Unlock()
+		failure, full := [2]string{reason, subject}, len(seen) >= maxLogged
+		if known := seen[failure]; !known && !full {
+			seen[failure] = true
+			h.Logger.Warn("Left out a part of what the broker has; the handler's page explains the reason",
+				"broker", broker, "reason", reason, "subject", subject)
+		} else if known && subject != "" {
+			return
 		}
+		h.Metrics.Failed(reason)
 	}
 }
 
@@ -123,7 +134,8 @@ func (s *session) run(ctx context.Context) error {
 			return ctx.Err()
 		case errors.As(err, new(*finalError)):
 			return err
-		case !ever && refuses(err): // the author should know soon, and there is no list to keep
+		case !ever && (errors.As(err, new(*connection.RefusedError)) || errors.As(err, new(*tls.CertificateVerificationError))):
+			// The author should know soon, and there is no list to keep.
 			return fmt.Errorf("broker %s: %w", s.broker, err)
 		case time.Since(settled) >= s.handler.outage:
 			return fmt.Errorf("broker %s: not reachable for %v: %w", s.broker, s.handler.outage, err)
@@ -138,12 +150,6 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// refuses reports whether an error is a decision of the broker, or of this handler about the
-// broker's certificate.
-func refuses(err error) bool {
-	return errors.As(err, new(*connection.RefusedError)) || errors.As(err, new(*tls.CertificateVerificationError))
-}
-
 // finalError is an error that another attempt to connect does not correct.
 type finalError struct{ cause error }
 
@@ -153,11 +159,11 @@ func (e *finalError) Unwrap() error { return e.cause }
 // connect serves one connection until it breaks. Its goroutine has ended when it returns.
 func (s *session) connect(ctx context.Context) error {
 	c, err := connection.Dial(ctx, s.options)
-	if refused := new(connection.RefusedError); errors.As(err, &refused) {
+	switch {
+	case errors.As(err, new(*connection.RefusedError)):
 		s.handler.Metrics.Failed(failedRefused)
 		return err
-	}
-	if err != nil {
+	case err != nil:
 		s.handler.Metrics.Failed(failedConnect)
 		return err
 	}
@@ -213,7 +219,7 @@ func (s *session) serve(ctx context.Context, c *connection.Connection, arriving 
 				return &finalError{err}
 			}
 		}
-		timer.Reset(s.wait())
+		timer.Reset(time.Until(s.follower.Next()))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -232,39 +238,26 @@ func (s *session) serve(ctx context.Context, c *connection.Connection, arriving 
 	}
 }
 
-// wait returns how long to wait for the next thing to do.
-func (s *session) wait() time.Duration {
-	next := s.follower.Next()
-	if next.IsZero() {
-		return time.Hour
-	}
-	return max(time.Until(next), 0)
-}
-
 // request sends the follower's requests, and a ping after subscriptions. Brokers handle
 // the packets of a client in their order.
 func (s *session) request(c *connection.Connection) error {
-	subscribed := false
-	for _, request := range s.follower.Requests() {
-		var err error
-		switch {
-		case request.Publish != nil:
-			err = c.Publish(request.Publish.Topic, request.Publish.Payload)
-		case request.Unsubscribe != nil:
-			err = c.Unsubscribe(request.Unsubscribe)
-		default:
-			var id uint16
-			id, err = c.Subscribe(request.Subscribe)
-			s.asked[id], subscribed = request.Subscribe, true
-		}
-		if err != nil {
+	subscribe, publish := s.follower.Requests()
+	for _, message := range publish {
+		if err := c.Publish(message.Topic, message.Payload); err != nil {
 			return err
 		}
 	}
-	if subscribed {
-		return s.ping(c)
+	for _, filters := range subscribe {
+		id, err := c.Subscribe(filters)
+		if err != nil {
+			return err
+		}
+		s.asked[id] = filters
 	}
-	return nil
+	if len(subscribe) == 0 {
+		return nil
+	}
+	return s.ping(c)
 }
 
 func (s *session) ping(c *connection.Connection) error {

@@ -1,10 +1,13 @@
 package mqtt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,6 +163,28 @@ func TestBrokerRestarts(t *testing.T) {
 			c.await("lamp", "pump")
 			c.unchanged("the broker restarted")
 		})
+	}
+}
+
+// TestLeftOut checks that what is left out is counted and in the log, once, with its name.
+func TestLeftOut(t *testing.T) {
+	b := startBroker(t, "127.0.0.1:0", nil, nil)
+	const list = `[{"ieee_address":"0x1","friendly_name":"lamp"},{"ieee_address":"0x2","friendly_name":"plug #7"}%s]`
+	b.retain(t, "zigbee2mqtt/bridge/state", "online")
+	b.retain(t, "zigbee2mqtt/bridge/devices", fmt.Sprintf(list, ""))
+	b.retain(t, "zigbee2mqtt/large/availability", strings.Repeat("x", 5<<20))
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	c := discover(t, Handler{Logger: logger}, fmt.Sprintf("broker: {url: %q}\nconvention: zigbee2mqtt", b.url()), nil)
+	c.await("0x1")
+	b.retain(t, "zigbee2mqtt/bridge/devices", fmt.Sprintf(list, `,{"ieee_address":"0x3","friendly_name":"door"}`))
+	c.await("0x1", "0x3")
+	for reason, subject := range map[string]string{
+		"invalid_topic": "zigbee2mqtt/plug #7", "payload_too_large": "zigbee2mqtt/large/availability",
+	} {
+		if lines := strings.Count(log.String(), subject); lines != 1 || c.failed(reason) != 1 {
+			t.Errorf("%s: %d lines, and %v failures\n%s", subject, lines, c.failed(reason), log.String())
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,8 @@ const (
 	maxControlPacket = 4096
 	// maxTopicOverhead is the room for the topic in a PUBLISH, in addition to the payload.
 	maxTopicOverhead = 2 + 65535
+	// maxPeek bounds what is read of the topic of a message that is skipped.
+	maxPeek = 1024
 )
 
 // Options configure a connection.
@@ -44,8 +47,8 @@ type Options struct {
 	Username, Password string
 	// MaxPayload bounds payloads. Longer ones are skipped.
 	MaxPayload int
-	// Skipped is called for each message that is skipped.
-	Skipped func()
+	// Skipped is called for each message that is skipped, with its topic.
+	Skipped func(topic string)
 }
 
 // RefusedError is an answer of the broker that refuses the connection.
@@ -171,23 +174,9 @@ func (c *Connection) Publish(topic string, payload []byte) error {
 // Subscribe subscribes to filters. The returned id is that of the acknowledgement.
 func (c *Connection) Subscribe(filters []string) (id uint16, err error) {
 	packet, _ := packets.NewControlPacket(packets.Subscribe).(*packets.SubscribePacket)
-	packet.MessageID, packet.Topics, packet.Qoss = c.id(), filters, make([]byte, len(filters))
+	c.nextID = max(1, c.nextID+1) // never 0
+	packet.MessageID, packet.Topics, packet.Qoss = c.nextID, filters, make([]byte, len(filters))
 	return packet.MessageID, c.write(packet)
-}
-
-// Unsubscribe ends subscriptions.
-func (c *Connection) Unsubscribe(filters []string) error {
-	packet, _ := packets.NewControlPacket(packets.Unsubscribe).(*packets.UnsubscribePacket)
-	packet.MessageID, packet.Topics = c.id(), filters
-	return c.write(packet)
-}
-
-// id returns the next packet id, which is never 0.
-func (c *Connection) id() uint16 {
-	if c.nextID++; c.nextID == 0 {
-		c.nextID = 1
-	}
-	return c.nextID
 }
 
 func (c *Connection) write(packet packets.ControlPacket) error {
@@ -207,7 +196,6 @@ func (c *Connection) Read() (packets.ControlPacket, error) {
 		}
 		switch p := packet.(type) {
 		case nil:
-			c.options.Skipped()
 		case *packets.PublishPacket:
 			// A broker must not send a higher quality of service than the subscription's, which is 0.
 			if p.Qos != 0 || p.TopicName == "" || !utf8.ValidString(p.TopicName) || strings.ContainsAny(p.TopicName, "+#\x00") {
@@ -216,7 +204,6 @@ func (c *Connection) Read() (packets.ControlPacket, error) {
 			return p, nil
 		case *packets.SubackPacket, *packets.PingrespPacket:
 			return p, nil
-		case *packets.UnsubackPacket:
 		default:
 			return nil, errProtocol
 		}
@@ -226,7 +213,7 @@ func (c *Connection) Read() (packets.ControlPacket, error) {
 // errProtocol is an answer that MQTT does not permit.
 var errProtocol = errors.New("the broker violates MQTT 3.1.1")
 
-// read returns a packet; nil for a PUBLISH that is too large, which is skipped.
+// read returns a packet; nil for a PUBLISH that is too large, of which only the topic is read.
 func (c *Connection) read() (packets.ControlPacket, error) {
 	first, err := c.reader.ReadByte()
 	if err != nil {
@@ -241,6 +228,10 @@ func (c *Connection) read() (packets.ControlPacket, error) {
 	}
 	switch {
 	case header.MessageType == packets.Publish && length > c.options.MaxPayload+maxTopicOverhead:
+		if start, err := c.reader.Peek(2); err == nil { // the length of the topic
+			start, _ = c.reader.Peek(2 + min(int(binary.BigEndian.Uint16(start)), maxPeek)) // the end is an error below
+			c.options.Skipped(strings.ToValidUTF8(string(start[min(2, len(start)):]), ""))
+		}
 		_, err := io.CopyN(io.Discard, c.reader, int64(length))
 		return nil, err
 	case header.MessageType != packets.Publish && length > maxControlPacket:
@@ -255,6 +246,7 @@ func (c *Connection) read() (packets.ControlPacket, error) {
 		return nil, errProtocol
 	}
 	if message, ok := packet.(*packets.PublishPacket); ok && len(message.Payload) > c.options.MaxPayload {
+		c.options.Skipped(message.TopicName)
 		return nil, nil
 	}
 	return packet, nil

@@ -19,18 +19,20 @@ type announced struct {
 type layout interface {
 	// filters returns the topics to subscribe to whatever is announced.
 	filters() []string
-	// parse returns the devices in a message. ok is false for a topic that announces none. If
-	// there is a fault, and no list of devices, the message has no effect.
-	parse(message Message) (devices []announcement, fault string, ok bool)
+	// parse returns the devices in a message. ok is false for a topic that announces none.
+	// Without a list of devices, the message has no effect; an empty list removes them.
+	parse(message Message) (devices []announcement, fault Effect, ok bool)
 	// state returns what is kept of a message that says whether devices are online.
 	state(message Message) (text string, ok bool)
-	// maxPayload returns the size of the largest payload, in bytes.
-	maxPayload() int
 }
 
-// announcement is what matters of the announcement of a device.
+// announcement is what matters of the announcement of a device, or of a part of one.
 type announcement struct {
-	device       Device // without Presence
+	device Device // without Presence
+	// keys identify the device, beginning with its ID. Announcements that share one are of one
+	// device. rank says how good the first one is as an ID: the lowest is the best.
+	keys         []string
+	rank         int
 	availability []availability
 	// all says that all topics of availability must say so, instead of any.
 	all bool
@@ -39,36 +41,48 @@ type announcement struct {
 // availability is a topic that says whether a device is online.
 type availability struct {
 	topic string
-	// path is the compared part of what is kept of the payload; empty for all of it.
-	path string
+	// template returns the compared text; nil for what is kept of the payload.
+	template *template
 	// online are the texts that mean online.
 	online []string
 	// optional says that the device is online if there is no message.
 	optional bool
 	// subscribe says that no filter of the layout has the topic.
 	subscribe bool
+	// unknown says that the handler does not understand what it says.
+	unknown bool
 }
 
 // maxStateBytes bounds what is kept of the payload of a topic of availability.
-const maxStateBytes = 1024
+const maxStateBytes = 4096
 
 func newAnnounced(l layout) *announced {
 	return &announced{layout: l, announcements: newRecords[[]announcement](), states: newRecords[string]()}
 }
 
-// availabilityBytes is the size of an availability without its texts.
-const availabilityBytes = 128
+// The sizes of an announcement, an availability and a template without their texts.
+const (
+	announcementBytes = 192
+	availabilityBytes = 80
+	templateBytes     = 192
+)
 
-// size returns the size of the texts that the device has chosen. Of several texts that mean
-// online, it has chosen none.
+// size returns the size of an announcement with the texts that the device has chosen. Of several
+// texts that mean online, it has chosen none.
 func (a announcement) size() int {
 	d := a.device
-	bytes := len(d.ID) + len(d.BaseTopic) + len(d.Name) + len(d.Manufacturer) + len(d.Model) + len(d.Version)
+	bytes := announcementBytes + len(d.ID) + len(d.BaseTopic) + len(d.Name) + len(d.Manufacturer) + len(d.Model) + len(d.Version)
 	for _, value := range d.More {
 		bytes += len(value)
 	}
+	for _, key := range a.keys {
+		bytes += len(key) + 16
+	}
 	for _, each := range a.availability {
-		bytes += availabilityBytes + len(each.topic) + len(each.path) + len(each.online[0])
+		bytes += availabilityBytes + len(each.topic) + len(each.online[0])
+		if each.template != nil {
+			bytes += templateBytes + each.template.bytes
+		}
 	}
 	return bytes
 }
@@ -88,9 +102,6 @@ func (a *announced) Filters() []string {
 	return append(a.layout.filters(), slices.Sorted(maps.Keys(named))...)
 }
 
-// MaxPayload implements [Convention].
-func (a *announced) MaxPayload() int { return a.layout.maxPayload() }
-
 // Begin implements [Convention].
 func (a *announced) Begin(bool, time.Time) {
 	a.announcements.begin()
@@ -109,11 +120,19 @@ func (a *announced) Apply(message Message, _ time.Time) Effect {
 		return Effect{Fault: FaultTooLarge}
 	}
 	effect := a.announce(message)
-	if text, ok := a.layout.state(message); ok {
-		state := a.applyState(message, text)
-		effect.Devices = effect.Devices || state.Devices
-		effect.Fault = cmp.Or(effect.Fault, state.Fault)
+	text, ok := a.layout.state(message)
+	var state Effect
+	switch {
+	case !ok:
+	case len(message.Payload) == 0:
+		state = a.states.remove(message.Topic)
+	case len(text) > maxStateBytes:
+		state.Fault = FaultMalformed
+	default:
+		state = a.states.put(message.Topic, text, len(text))
 	}
+	effect.Devices = effect.Devices || state.Devices
+	effect.Fault = cmp.Or(effect.Fault, state.Fault)
 	return effect
 }
 
@@ -123,74 +142,142 @@ func (a *announced) announce(message Message) Effect {
 		return Effect{}
 	}
 	if len(message.Payload) == 0 {
-		effect := a.announcements.remove(message.Topic)
-		effect.Filters = effect.Devices
-		return effect
+		return a.announcements.remove(message.Topic)
 	}
 	bytes := 0
 	kept := slices.DeleteFunc(devices, func(each announcement) bool {
 		size := each.size()
 		if size > maxRecordBytes {
-			fault = cmp.Or(fault, FaultTooLarge)
+			fault.Fault = cmp.Or(fault.Fault, FaultTooLarge)
 			return true
 		}
 		bytes += size
 		return false
 	})
-	if fault != "" && (devices == nil || len(kept) == 0 && len(devices) > 0) {
-		return Effect{Fault: fault}
+	if devices == nil || len(kept) == 0 && len(devices) > 0 {
+		if former := a.announcements.byTopic[message.Topic]; former != nil {
+			former.list = a.announcements.list // it stays as it is
+		}
+		return fault
 	}
 	effect := a.announcements.put(message.Topic, kept, bytes)
-	effect.Filters, effect.Fault = effect.Devices, cmp.Or(effect.Fault, fault)
-	return effect
+	return Effect{Devices: effect.Devices, Fault: cmp.Or(effect.Fault, fault.Fault), Subject: fault.Subject}
 }
 
-func (a *announced) applyState(message Message, text string) Effect {
-	switch {
-	case len(message.Payload) == 0:
-		return a.states.remove(message.Topic)
-	case len(text) > maxStateBytes:
-		return Effect{Fault: FaultMalformed}
-	}
-	return a.states.put(message.Topic, text, len(text))
+// group is a device with all its announcements.
+type group struct {
+	// parent is the group that this one has become a part of.
+	parent *group
+	device Device
+	// rank is that of the announcement that describes the device.
+	rank int
+	says verdict
 }
+
+// root returns the group that a group is a part of.
+func (g *group) root() *group {
+	for g.parent != nil {
+		if g.parent.parent != nil {
+			g.parent = g.parent.parent // which keeps the way short, however devices are chained
+		}
+		g = g.parent
+	}
+	return g
+}
+
+// verdict is what topics of availability say about a device.
+type verdict int
+
+const (
+	online verdict = iota
+	// unknown is a topic that the handler does not understand.
+	unknown
+	offline
+	// silent is an announcement without such topics.
+	silent
+)
 
 // Devices implements [Convention]. Of several announcements of one device, the one with the
-// smallest topic describes it. It is online if one of them says so.
+// lowest rank and the smallest topic describes it, and others add what it lacks. It is online if
+// one that has topics of availability says so, or none has any.
 func (a *announced) Devices(time.Time) []Device {
-	devices := map[string]Device{}
+	var all []*announcement
 	for _, topic := range slices.Sorted(maps.Keys(a.announcements.byTopic)) {
-		for _, each := range a.announcements.byTopic[topic].value {
-			presence := a.presence(each)
-			device, found := devices[each.device.ID]
-			if !found {
-				device, device.Presence = each.device, presence
-			}
-			device.Presence = min(device.Presence, presence)
-			devices[device.ID] = device
+		for i := range a.announcements.byTopic[topic].value {
+			all = append(all, &a.announcements.byTopic[topic].value[i])
 		}
 	}
-	return slices.Collect(maps.Values(devices))
+	groups, byKey := make([]*group, len(all)), map[string]*group{}
+	for i, each := range all {
+		mine := &group{says: silent, rank: -1}
+		groups[i] = mine
+		for _, key := range each.keys {
+			if other := byKey[key]; other != nil && other.root() != mine {
+				mine.parent = other.root()
+				mine = mine.parent
+			}
+			byKey[key] = mine
+		}
+	}
+	for i, each := range all {
+		groups[i].root().add(each, a.says(each))
+	}
+	var devices []Device
+	for _, g := range groups {
+		if g.parent == nil {
+			devices = append(devices, g.result())
+		}
+	}
+	return devices
 }
 
-// presence returns whether a device is online, as Home Assistant decides it: without topics
-// of availability it is; with them, a topic without a message means that it is not.
-func (a *announced) presence(device announcement) Presence {
-	says := func(each availability) bool {
-		text, known := a.states.get(each.topic)
-		if !known {
-			return each.optional
-		}
-		if each.path != "" {
-			text = lookup([]byte(text), each.path)
-		}
-		return slices.Contains(each.online, text)
+// add adds an announcement.
+func (g *group) add(each *announcement, says verdict) {
+	g.says = min(g.says, says)
+	better, other := g.device, each.device
+	if g.rank < 0 || each.rank < g.rank {
+		g.rank, better, other = each.rank, other, better
 	}
-	switch {
-	case len(device.availability) == 0,
-		!device.all && slices.ContainsFunc(device.availability, says),
-		device.all && !slices.ContainsFunc(device.availability, func(each availability) bool { return !says(each) }):
-		return Online
+	better.Name, better.Manufacturer = cmp.Or(better.Name, other.Name), cmp.Or(better.Manufacturer, other.Manufacturer)
+	better.Model, better.Version = cmp.Or(better.Model, other.Model), cmp.Or(better.Version, other.Version)
+	g.device = better
+}
+
+// result returns the device. One that nobody understands counts as online, and says so.
+func (g *group) result() Device {
+	device := g.device
+	switch g.says {
+	case offline:
+		device.Presence = Offline
+	case unknown:
+		device.More = map[string]string{"MQTT_AVAILABILITY": "unknown"} // only of Home Assistant, which has no others
 	}
-	return Offline
+	return device
+}
+
+// says returns whether a device is online, as Home Assistant decides it: a topic without a
+// message means that it is not.
+func (a *announced) says(device *announcement) verdict {
+	if len(device.availability) == 0 {
+		return silent
+	}
+	result := offline
+	if device.all {
+		result = online
+	}
+	for _, each := range device.availability {
+		says := offline
+		switch state := a.states.byTopic[each.topic]; {
+		case each.unknown:
+			says = unknown
+		case state == nil && each.optional || state != nil && slices.Contains(each.online, each.template.render(state.value)):
+			says = online
+		}
+		if device.all {
+			result = max(result, says)
+		} else {
+			result = min(result, says)
+		}
+	}
+	return result
 }

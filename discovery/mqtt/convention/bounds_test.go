@@ -23,7 +23,8 @@ func TestBounds(t *testing.T) {
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
-		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {A: payload.x, B: payload.x, C: payload.x, D: payload.x}}")
+		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, "+
+			"properties: {A: payload.x, B: payload.x, C: payload.x, D: payload.x}}")
 		payload := `{"x": "` + strings.Repeat("x", maxRecordBytes/4) + `"}`
 		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 0 {
 			t.Errorf("the announcement has the effect %+v", effect)
@@ -37,28 +38,6 @@ func TestBounds(t *testing.T) {
 		long := strings.Repeat("a", maxRecordBytes)
 		if effect := c.Apply(Message{"a/" + long, []byte("{}")}, epoch); effect.Fault == "" {
 			t.Errorf("a long topic has the effect %+v", effect)
-		}
-	})
-	t.Run("all bytes", func(t *testing.T) {
-		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {A: payload, B: payload}}")
-		long, value := "a/"+strings.Repeat("y", maxIDBytes-9), []byte(strings.Repeat("x", maxValueBytes))
-		fill := func() (n int) {
-			for c.Apply(Message{long + fmt.Sprint(n), value}, epoch).Fault == "" {
-				n++
-			}
-			return n
-		}
-		devices := fill()
-		if most := maxTotalBytes / 2 / (len(long) + maxValueBytes); devices > most || len(c.Devices(epoch)) != devices {
-			t.Errorf("%d devices, want at most %d", devices, most)
-		}
-		if effect := c.Apply(Message{long + "0", []byte("x")}, epoch); effect.Fault != "" || !effect.Devices {
-			t.Errorf("a shorter text at the bound has the effect %+v", effect)
-		}
-		c.Begin(true, epoch)
-		c.End()
-		if again := fill(); again != devices {
-			t.Errorf("%d devices after an empty list, want %d", again, devices)
 		}
 	})
 	t.Run("one of many", func(t *testing.T) {
@@ -93,8 +72,43 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestLargeTexts checks that no short record keeps, or needs, a large text.
+// TestLargeTexts checks that no short record keeps, or needs, a large text, and that all together
+// have a bound.
 func TestLargeTexts(t *testing.T) {
+	t.Run("all bytes", func(t *testing.T) {
+		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, properties: {A: payload, B: payload}}")
+		long, value := "a/"+strings.Repeat("y", 200), []byte(strings.Repeat("x", 400))
+		fill := func() (n int) {
+			for c.Apply(Message{long + fmt.Sprint(n), value}, epoch).Fault == "" {
+				n++
+			}
+			return n
+		}
+		devices := fill()
+		if devices < maxTopics/2 || devices >= maxTopics || len(c.Devices(epoch)) != devices {
+			t.Errorf("%d devices, want more than half as many as topics, but not all", devices)
+		}
+		if effect := c.Apply(Message{long + "0", []byte("x")}, epoch); effect.Fault != "" || !effect.Devices {
+			t.Errorf("a shorter text at the bound has the effect %+v", effect)
+		}
+		c.Begin(true, epoch)
+		c.End()
+		if again := fill(); again != devices {
+			t.Errorf("%d devices after an empty list, want %d", again, devices)
+		}
+	})
+	t.Run("components", func(t *testing.T) {
+		c := parse(t, "convention: homeAssistant")
+		var components []string
+		for i := range maxComponents + 1 {
+			components = append(components, fmt.Sprintf(`"%d":{"p":"sensor","avty_t":"s/%d"}`, i, i))
+		}
+		payload := `{"dev":{"ids":"d"},"cmps":{` + strings.Join(components, ",") + "}}"
+		c.Apply(Message{"homeassistant/device/d/config", []byte(payload)}, epoch)
+		if n := len(c.Filters()) - 2; n != maxComponents {
+			t.Errorf("%d topics, want those of %d components", n, maxComponents)
+		}
+	})
 	t.Run("expansions", func(t *testing.T) {
 		c := parse(t, "convention: tasmota")
 		topic := strings.Repeat("%hostname%", maxTopicPartBytes/10)

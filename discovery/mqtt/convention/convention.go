@@ -38,10 +38,11 @@ type Device struct {
 
 // Effect is the effect of a message.
 type Effect struct {
-	// Devices and Filters report whether the results of these methods may have changed.
-	Devices, Filters bool
-	// Fault is the reason why the message was ignored; empty if it was not.
-	Fault string
+	// Devices reports whether the results of Devices and Filters may have changed.
+	Devices bool
+	// Fault is the reason why the message, or a part of it, was ignored; empty if it was not.
+	// Subject is the part that was ignored.
+	Fault, Subject string
 }
 
 // The reasons why a message is ignored.
@@ -55,6 +56,9 @@ const (
 	// FaultTemplate is a template of Home Assistant that is not supported. Only the topic
 	// of availability that has it is ignored.
 	FaultTemplate = "unsupported_template"
+	// FaultTopic is a topic that the handler may not subscribe to, or that Home Assistant
+	// would not accept.
+	FaultTopic = "invalid_topic"
 )
 
 // Convention is the state of the devices that follow a convention. It is not safe for
@@ -71,8 +75,6 @@ type Convention interface {
 	Begin(connected bool, now time.Time)
 	// End ends the list: retained messages that it did not have are forgotten.
 	End()
-	// MaxPayload returns the size of the largest payload that it handles, in bytes.
-	MaxPayload() int
 }
 
 // Commander is a Convention that sends messages to devices.
@@ -82,6 +84,14 @@ type Commander interface {
 	// Due returns when to call Commands, and then Devices, because an answer is overdue;
 	// zero for never.
 	Due() time.Time
+}
+
+// MaxPayload returns the size of the largest payload that a convention handles, in bytes.
+func MaxPayload(c details.Convention) int {
+	if c == details.Zigbee2MQTT {
+		return maxBridgePayload
+	}
+	return maxPayload
 }
 
 // New returns the empty state of a Configuration's convention.

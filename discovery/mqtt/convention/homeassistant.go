@@ -2,30 +2,30 @@ package convention
 
 import (
 	"cmp"
+	"encoding/hex"
+	"net"
+	"reflect"
 	"regexp"
 	"strings"
 
 	"github.com/tidwall/gjson"
-
-	"akri.sh/akri/discovery/internal/jsonvalue"
 )
 
 // homeAssistant is Home Assistant's MQTT discovery: a retained configuration for each
-// entity, or for each device, which names topics of availability. Each key has a short form.
+// entity, or for each device with its components, which names topics of availability. Each
+// key has a short form.
 type homeAssistant struct{ prefix string }
 
 func (h homeAssistant) filters() []string {
 	return []string{h.prefix + "/+/+/config", h.prefix + "/+/+/+/config"}
 }
 
-func (h homeAssistant) maxPayload() int { return maxPayload }
-
 // base returns the topic of a configuration without its last level.
 func (h homeAssistant) base(topic string) (base string, ok bool) {
-	rest, ok := strings.CutPrefix(topic, h.prefix+"/")
+	base, ok = strings.CutSuffix(topic, "/config")
+	rest, below := strings.CutPrefix(base, h.prefix+"/")
 	levels := strings.Count(rest, "/")
-	base, isConfig := strings.CutSuffix(topic, "/config")
-	return base, ok && isConfig && (levels == 2 || levels == 3)
+	return base, ok && below && (levels == 1 || levels == 2)
 }
 
 // state implements [layout]. It is all of the payload, because entities may compare different
@@ -35,112 +35,175 @@ func (h homeAssistant) state(message Message) (text string, ok bool) {
 	return string(message.Payload), !isConfig
 }
 
-// parse implements [layout]. A configuration with FaultTemplate is valid; without the template.
-func (h homeAssistant) parse(message Message) (devices []announcement, fault string, ok bool) {
+// permittedLevels matches the levels below the prefix that Home Assistant accepts.
+var permittedLevels = regexp.MustCompile(`^(\w+)(?:/[\w-]+){1,2}$`)
+
+// parse implements [layout]. What Home Assistant would ignore is malformed.
+func (h homeAssistant) parse(message Message) (devices []announcement, fault Effect, ok bool) {
 	base, ok := h.base(message.Topic)
 	if !ok {
-		return nil, "", false
+		return nil, Effect{}, false
 	}
-	config, ok := decode(message.Payload)
+	levels := permittedLevels.FindStringSubmatch(strings.TrimPrefix(base, h.prefix+"/"))
+	if levels == nil {
+		return nil, Effect{Fault: FaultTopic}, true
+	}
+	document, ok := decode(message.Payload)
 	if !ok {
-		return nil, FaultMalformed, true
+		return nil, Effect{Fault: FaultMalformed}, true
 	}
-	entity := announcement{device: describe(config), all: textOf(config, "availability_mode", "avty_mode") == "all"}
-	entity.device.BaseTopic = base
-	if own := strings.TrimSuffix(textOf(config, "~"), "/"); validTopic(own) {
-		entity.device.BaseTopic = own
+	config := fields(document.Map())
+	entity, described := describe(config, base)
+	if !described && topicKey.MatchString(document.Raw) { // an entity without a device is one
+		entity.keys, entity.device.ID, described = []string{base}, base, true
 	}
-	entity.device.ID = cmp.Or(entity.device.ID, base) // an entity without a device is one
-	if !validID(entity.device.ID) {
-		return nil, FaultMalformed, true
+	components, isDevice := []fields{config}, levels[1] == "device"
+	switch {
+	case len(config) == 0: // removes the entity
+		return []announcement{}, Effect{}, true
+	case !described && config.of("migrate_discovery", "migr_discvry").Bool():
+		return nil, Effect{}, true // another configuration of the same entities follows, so nothing changes until then
+	case !described || isDevice && !config.of("components", "cmps").IsObject():
+		return nil, Effect{Fault: FaultMalformed}, true
+	case isDevice:
+		components = nil
+		config.of("components", "cmps").ForEach(func(_, each gjson.Result) bool {
+			if component := fields(each.Map()); len(component) > 1 { // one with only a platform is removed
+				components = append(components, component)
+			}
+			return len(components) < maxComponents
+		})
 	}
-	if entity.availability, fault = availabilityOf(config); fault == FaultMalformed {
-		return nil, fault, true
-	}
-	return []announcement{entity}, fault, true
-}
-
-// describe returns the id and the description of a device.
-func describe(config gjson.Result) Device {
-	device := value(config, "device", "dev")
-	if !device.IsObject() {
-		return Device{ID: textOf(config, "unique_id", "uniq_id"), Name: clean(textOf(config, "name"))}
-	}
-	described := Device{
-		Name: clean(textOf(device, "name")), Manufacturer: clean(textOf(device, "manufacturer", "mf")),
-		Model: clean(textOf(device, "model", "mdl")), Version: clean(textOf(device, "sw_version", "sw")),
-	}
-	for _, id := range value(device, "identifiers", "ids").Array() {
-		described.ID = cmp.Or(described.ID, scalar(id))
-	}
-	for _, connection := range value(device, "connections", "cns").Array() {
-		pair := connection.Array()
-		if described.ID == "" && len(pair) == 2 && scalar(pair[1]) != "" {
-			described.ID = scalar(pair[0]) + ":" + scalar(pair[1])
+	devices = []announcement{}
+	for _, component := range components {
+		platform := levels[1]
+		if isDevice {
+			platform = component.text("platform", "p")
+		}
+		entity.availability, entity.all = nil, false
+		if platform != "device_automation" && platform != "tag" { // these have no availability
+			var found Effect
+			entity.availability, entity.all, found = availabilityOf(component, config)
+			fault = cmp.Or(fault, found)
+		}
+		if n := len(devices); n == 0 || !reflect.DeepEqual(devices[n-1], entity) { // most components are like their neighbors
+			devices = append(devices, entity)
 		}
 	}
-	return described
+	return devices, fault, true
 }
 
-// availabilityOf returns the topics of availability. Those with a template that is not
-// supported are left out.
+// maxComponents bounds the components of a device.
+const maxComponents = 1000
+
+// fields are the values of an object.
+type fields map[string]gjson.Result
+
+// of returns the value of the first of some keys that there is, and that is not null.
+func (f fields) of(keys ...string) gjson.Result {
+	for _, key := range keys {
+		if found := f[key]; found.Type != gjson.Null {
+			return found
+		}
+	}
+	return gjson.Result{}
+}
+
+// text returns the text of such a value.
+func (f fields) text(keys ...string) string { return pythonText(f.of(keys...)) }
+
+// describe returns who an entity's device is. ok is false if nothing identifies it.
+func describe(config fields, base string) (entity announcement, ok bool) {
+	device := fields(config.of("device", "dev").Map())
+	entity = announcement{rank: 2, device: Device{
+		BaseTopic: base, Name: clean(device.text("name")), Manufacturer: clean(device.text("manufacturer", "mf")),
+		Model: clean(device.text("model", "mdl")), Version: clean(device.text("sw_version", "sw")),
+	}}
+	if len(device) == 0 {
+		entity.device.Name = clean(config.text("name"))
+	}
+	if own := strings.TrimSuffix(config.text("~"), "/"); validTopic(own) {
+		entity.device.BaseTopic = own
+	}
+	add := func(rank int, key string) {
+		if validID(key) {
+			entity.rank = min(entity.rank, rank)
+			entity.keys = append(entity.keys, key)
+		}
+	}
+	for _, id := range device.of("identifiers", "ids").Array() {
+		add(0, pythonText(id))
+	}
+	for _, connection := range device.of("connections", "cns").Array() {
+		if pair := connection.Array(); len(pair) == 2 && pythonText(pair[1]) != "" {
+			add(1, connectionKey(pythonText(pair[0]), pythonText(pair[1])))
+		}
+	}
+	if entity.keys == nil {
+		add(2, config.text("unique_id", "uniq_id"))
+	}
+	if entity.keys == nil {
+		return entity, false
+	}
+	entity.device.ID = entity.keys[0]
+	return entity, true
+}
+
+// topicKey matches a key that names a topic, which every entity has.
+var topicKey = regexp.MustCompile(`(?:topic|_t|"t)"\s*:`)
+
+// macSeparators are what separates the bytes of a MAC address.
+var macSeparators = strings.NewReplacer(":", "", "-", "", ".", "")
+
+// connectionKey returns the key of a connection. MAC addresses are as Home Assistant writes them.
+func connectionKey(kind, id string) string {
+	if mac, err := hex.DecodeString(macSeparators.Replace(id)); kind == "mac" && err == nil && len(mac) == 6 {
+		id = net.HardwareAddr(mac).String()
+	}
+	return kind + ":" + id
+}
+
+// availabilityOf returns the topics of availability of a component of a device, or of an entity
+// that is its own device. Of one that is not valid, or has a template that is not supported, it is
+// unknown what it says.
 //
 // Which message is the latest is unknown for retained ones, so the mode "latest" is treated
 // like "any".
-func availabilityOf(config gjson.Result) (all []availability, fault string) {
-	add := func(topic, template, online string) bool {
-		base := textOf(config, "~")
+func availabilityOf(component, device fields) (topics []availability, all bool, fault Effect) {
+	of := func(keys ...string) gjson.Result {
+		if own := component.of(keys...); own.Exists() {
+			return own
+		}
+		return device.of(keys...)
+	}
+	text := func(keys ...string) string { return pythonText(of(keys...)) }
+	add := func(topic, template, online string) {
 		if rest, ok := strings.CutPrefix(topic, "~"); ok {
-			topic = base + rest
+			topic = text("~") + rest
 		} else if rest, ok := strings.CutSuffix(topic, "~"); ok {
-			topic = rest + base
+			topic = rest + text("~")
 		}
-		if !validTopic(topic) {
-			return false
+		each := availability{topic: topic, online: []string{online}, subscribe: true}
+		supported := false
+		if each.template, supported = parseTemplate(template); !supported || !validTopic(topic) {
+			fault = Effect{Fault: FaultTemplate}
+			if supported {
+				fault = Effect{Fault: FaultTopic, Subject: topic}
+			}
+			each = availability{online: []string{""}, unknown: true}
 		}
-		if path, ok := templatePath(template); ok {
-			all = append(all, availability{topic: topic, path: path, online: []string{clean(online)}, subscribe: true})
-		} else {
-			fault = FaultTemplate
+		topics = append(topics, each)
+	}
+	online := cmp.Or(text("payload_available", "pl_avail"), "online")
+	for i, item := range of("availability", "avty").Array() { // one item needs no list
+		if i == maxRecordBytes/availabilityBytes {
+			break // it is too large in any case
 		}
-		return true
+		each := fields(item.Map())
+		add(each.text("topic", "t"), each.text("value_template", "val_tpl"), cmp.Or(each.text("payload_available", "pl_avail"), online))
 	}
-	online := cmp.Or(textOf(config, "payload_available", "pl_avail"), "online")
-	for _, item := range value(config, "availability", "avty").Array() { // Home Assistant accepts one item without a list
-		if !add(textOf(item, "topic", "t"), textOf(item, "value_template", "val_tpl"),
-			cmp.Or(textOf(item, "payload_available", "pl_avail"), online)) {
-			return nil, FaultMalformed
-		}
+	if topic := text("availability_topic", "avty_t"); topic != "" {
+		add(topic, text("availability_template", "avty_tpl"), online)
 	}
-	topic := textOf(config, "availability_topic", "avty_t")
-	if topic != "" && !add(topic, textOf(config, "availability_template", "avty_tpl"), online) {
-		return nil, FaultMalformed
-	}
-	return all, fault
-}
-
-// template matches the templates that are supported: the payload, or a part of its JSON.
-var template = regexp.MustCompile(`^\{\{\s*(value|value_json((?:\.[A-Za-z_][A-Za-z0-9_]*|\[(?:\d+|'[^']+'|"[^"]+")\])+))\s*\}\}$`)
-
-// elements matches the elements of a path in a template.
-var elements = regexp.MustCompile(`\.([A-Za-z0-9_]+)|\[(\d+)\]|\['([^']+)'\]|\["([^"]+)"\]`)
-
-// templatePath returns the path that a template selects. ok is false for a template that
-// is not supported.
-func templatePath(text string) (selected string, ok bool) {
-	if text == "" {
-		return "", true
-	}
-	if len(text) > maxRecordBytes { // the path keeps the template in memory
-		return "", false
-	}
-	found := template.FindStringSubmatch(strings.TrimSpace(text))
-	if found == nil {
-		return "", false
-	}
-	var path []string
-	for _, element := range elements.FindAllStringSubmatch(found[2], -1) {
-		path = append(path, cmp.Or(element[1:]...))
-	}
-	return jsonvalue.Join(path...), true
+	return topics, text("availability_mode", "avty_mode") == "all", fault
 }

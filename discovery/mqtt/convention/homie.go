@@ -37,9 +37,6 @@ func (h *homie) Filters() []string {
 	return filters
 }
 
-// MaxPayload implements [Convention].
-func (h *homie) MaxPayload() int { return maxPayload }
-
 // Begin implements [Convention].
 func (h *homie) Begin(bool, time.Time) { h.records.begin() }
 

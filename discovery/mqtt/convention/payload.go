@@ -28,36 +28,13 @@ func decode(payload []byte) (object gjson.Result, ok bool) {
 	return object, ok && object.IsObject()
 }
 
-// value returns the value of the first of some keys that an object has, and that is not null.
-func value(object gjson.Result, keys ...string) gjson.Result {
-	for _, key := range keys {
-		if found := object.Get(key); found.Exists() && found.Type != gjson.Null {
-			return found
-		}
-	}
-	return gjson.Result{}
-}
-
-// textOf returns the text of such a value; "" if it is a list or an object.
-func textOf(object gjson.Result, keys ...string) string { return scalar(value(object, keys...)) }
+// textOf returns the text of a value of an object; "" if it is a list or an object.
+func textOf(object gjson.Result, key string) string { return scalar(object.Get(key)) }
 
 // scalar returns the text of a value; "" if it is a list or an object.
 func scalar(of gjson.Result) string {
 	found, _ := jsonvalue.Text(of)
 	return found
-}
-
-// lookup returns the text at a path in JSON, or the payload itself if there is no path. A text
-// that is missing is "".
-func lookup(payload []byte, path string) string {
-	if path == "" {
-		return string(payload)
-	}
-	document, ok := jsonvalue.Parse(payload)
-	if !ok {
-		return ""
-	}
-	return scalar(document.Get(path))
 }
 
 // clean returns a text for a property: one line of valid UTF-8 that is not too long. The

@@ -7,10 +7,10 @@ import "reflect"
 const (
 	// maxTopics bounds the number of topics with a record.
 	maxTopics = 20_000
-	// maxRecordBytes bounds the texts that are remembered of a device.
+	// maxRecordBytes bounds what is remembered of an announcement.
 	maxRecordBytes = 2048
-	// maxTotalBytes bounds the texts of all records.
-	maxTotalBytes = 20 << 20
+	// maxTotalBytes bounds what is remembered in all records.
+	maxTotalBytes = 24 << 20
 )
 
 // records keep the last message of each topic, reduced to what matters.
@@ -59,14 +59,6 @@ func (r *records[R]) remove(topic string) Effect {
 		delete(r.byTopic, topic)
 	}
 	return Effect{Devices: found}
-}
-
-// get returns a record, or the zero value.
-func (r *records[R]) get(topic string) (value R, found bool) {
-	if record := r.byTopic[topic]; record != nil {
-		return record.value, true
-	}
-	return value, false
 }
 
 // begin begins a list of all retained messages.

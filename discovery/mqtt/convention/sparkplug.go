@@ -73,9 +73,6 @@ func (s *sparkplug) Filters() []string {
 	return filters
 }
 
-// MaxPayload implements [Convention].
-func (s *sparkplug) MaxPayload() int { return maxPayload }
-
 // Begin implements [Convention]. After a new connection, deaths may have been missed: edge
 // nodes are asked for a birth, if that is permitted.
 func (s *sparkplug) Begin(connected bool, now time.Time) {

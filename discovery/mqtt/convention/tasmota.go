@@ -14,8 +14,6 @@ type tasmota struct{ prefix string }
 const maxTopicPartBytes = 512
 
 func (t tasmota) filters() []string { return []string{t.prefix + "/+/config"} }
-func (t tasmota) maxPayload() int   { return maxPayload }
-
 func (t tasmota) isConfig(topic string) bool {
 	rest, ok := strings.CutPrefix(topic, t.prefix+"/")
 	id, last, found := strings.Cut(rest, "/")
@@ -28,19 +26,19 @@ func (t tasmota) state(message Message) (text string, ok bool) {
 }
 
 // parse implements [layout].
-func (t tasmota) parse(message Message) (devices []announcement, fault string, ok bool) {
+func (t tasmota) parse(message Message) (devices []announcement, fault Effect, ok bool) {
 	if !t.isConfig(message.Topic) {
-		return nil, "", false
+		return nil, Effect{}, false
 	}
 	config, ok := decode(message.Payload)
 	mac, topic, order := textOf(config, "mac"), textOf(config, "t"), textOf(config, "ft")
 	prefixes := config.Get("tp").Array() // of commands, states and telemetry
 	if !ok || !validID(mac) || topic == "" || order == "" || len(prefixes) < 3 {
-		return nil, FaultMalformed, true
+		return nil, Effect{Fault: FaultMalformed}, true
 	}
 	host, commands, states := textOf(config, "hn"), scalar(prefixes[0]), scalar(prefixes[2])
 	if len(order)+len(topic)+len(host)+len(commands)+len(states) > maxTopicPartBytes {
-		return nil, FaultTooLarge, true
+		return nil, Effect{Fault: FaultTooLarge}, true
 	}
 	base := func(prefix string) string {
 		full := strings.NewReplacer("%prefix%", prefix, "%topic%", topic, "%hostname%", host, "%id%", mac[max(0, len(mac)-6):]).Replace(order)
@@ -51,13 +49,13 @@ func (t tasmota) parse(message Message) (devices []announcement, fault string, o
 		topic: telemetry + "/LWT", online: []string{cmp.Or(clean(textOf(config, "onln")), "Online")}, subscribe: true,
 	}
 	if !validTopic(lastWill.topic) || !validTopic(command) {
-		return nil, FaultMalformed, true
+		return nil, Effect{Fault: FaultTopic, Subject: lastWill.topic}, true
 	}
 	return []announcement{{
-		device: Device{
+		keys: []string{mac}, device: Device{
 			ID: mac, BaseTopic: telemetry, Manufacturer: "Tasmota", Name: clean(textOf(config, "dn")),
 			Model: clean(textOf(config, "md")), Version: clean(textOf(config, "sw")), More: map[string]string{"MQTT_COMMAND_TOPIC": command},
 		},
 		availability: []availability{lastWill},
-	}}, "", true
+	}}, Effect{}, true
 }

@@ -1,6 +1,7 @@
 package convention
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,48 +12,35 @@ import (
 // topics are devices that the author of a Configuration describes.
 type topics struct {
 	*details.FreeTopics
-	// announcements and states are the topic filters, by level. The latter is nil if there
-	// are no states.
-	announcements, states []string
+	// announcements and states match topics, with the texts of the levels that + stands for. The
+	// latter is nil if there are no states.
+	announcements, states *regexp.Regexp
 }
 
 func newTopics(described *details.FreeTopics) topics {
-	t := topics{FreeTopics: described, announcements: strings.Split(described.Announce, "/")}
+	t := topics{FreeTopics: described, announcements: filterExpression(described.Announce)}
 	if described.Online != nil {
-		t.states = strings.Split(described.Online.Topic.Filter(), "/")
+		t.states = filterExpression(described.Online.Topic.Filter())
 	}
 	return t
 }
 
-func (t topics) filters() []string {
-	if t.states == nil || slices.Equal(t.states, t.announcements) {
-		return []string{t.Announce}
-	}
-	return []string{t.Announce, strings.Join(t.states, "/")}
+// filterExpression returns an expression for what a topic filter matches.
+func filterExpression(filter string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(filter), `\+`, "([^/]*)") + "$")
 }
 
-func (t topics) maxPayload() int { return maxPayload }
-
-// match returns the levels of a topic that + stands for.
-func match(filter []string, topic string) (levels []string, ok bool) {
-	for i, level := range filter {
-		text, rest, more := strings.Cut(topic, "/")
-		if level == "+" {
-			levels = append(levels, text)
-		} else if level != text {
-			return nil, false
-		}
-		if more != (i < len(filter)-1) {
-			return nil, false
-		}
-		topic = rest
+func (t topics) filters() []string {
+	filters := []string{t.Announce}
+	if t.states != nil {
+		filters = append(filters, t.Online.Topic.Filter())
 	}
-	return levels, true
+	return slices.Compact(filters)
 }
 
 // state implements [layout].
 func (t topics) state(message Message) (text string, ok bool) {
-	if _, ok = match(t.states, message.Topic); !ok || t.states == nil {
+	if t.states == nil || !t.states.MatchString(message.Topic) {
 		return "", false
 	}
 	return clean(valuesOf(message, nil)(t.Online.Value)), true
@@ -74,15 +62,17 @@ func valuesOf(message Message, levels []string) func(details.Expression) string 
 }
 
 // parse implements [layout].
-func (t topics) parse(message Message) (devices []announcement, fault string, ok bool) {
-	levels, ok := match(t.announcements, message.Topic)
-	if !ok {
-		return nil, "", false
+func (t topics) parse(message Message) (devices []announcement, fault Effect, ok bool) {
+	levels := t.announcements.FindStringSubmatch(message.Topic)
+	if levels == nil {
+		return nil, Effect{}, false
 	}
+	levels = levels[1:]
 	value := valuesOf(message, levels)
-	found := announcement{device: Device{ID: strings.Clone(value(t.ID)), BaseTopic: message.Topic, More: map[string]string{}}}
+	id := strings.Clone(value(t.ID))
+	found := announcement{keys: []string{id}, device: Device{ID: id, BaseTopic: message.Topic, More: map[string]string{}}}
 	if !validID(found.device.ID) {
-		return []announcement{}, FaultMalformed, true
+		return []announcement{}, Effect{Fault: FaultMalformed}, true
 	}
 	if t.states != nil {
 		found.availability = []availability{{topic: t.Online.Topic.Text(levels), online: t.Online.Is}}
@@ -92,5 +82,5 @@ func (t topics) parse(message Message) (devices []announcement, fault string, ok
 			found.device.More[name] = text
 		}
 	}
-	return []announcement{found}, "", true
+	return []announcement{found}, Effect{}, true
 }

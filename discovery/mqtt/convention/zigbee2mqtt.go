@@ -1,11 +1,13 @@
 package convention
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"akri.sh/akri/discovery/internal/jsonvalue"
+	"akri.sh/akri/internal/text"
 )
 
 const (
@@ -27,10 +29,8 @@ func (z zigbee2MQTT) filters() []string {
 	return []string{z.base("bridge/devices"), z.base("bridge/state"), z.availability("+")}
 }
 
-func (z zigbee2MQTT) maxPayload() int { return maxBridgePayload }
-
 // state implements [layout]. Old versions write a state as text and new ones as JSON.
-func (z zigbee2MQTT) state(message Message) (text string, ok bool) {
+func (z zigbee2MQTT) state(message Message) (kept string, ok bool) {
 	if message.Topic == z.base("bridge/devices") {
 		return "", false
 	}
@@ -41,14 +41,15 @@ func (z zigbee2MQTT) state(message Message) (text string, ok bool) {
 }
 
 // parse implements [layout].
-func (z zigbee2MQTT) parse(message Message) (devices []announcement, fault string, ok bool) {
+func (z zigbee2MQTT) parse(message Message) (devices []announcement, fault Effect, ok bool) {
 	if message.Topic != z.base("bridge/devices") {
-		return nil, "", false
+		return nil, Effect{}, false
 	}
 	list, ok := jsonvalue.Parse(message.Payload)
 	if !ok || !list.IsArray() {
-		return nil, FaultMalformed, true
+		return nil, Effect{Fault: FaultMalformed}, true
 	}
+	devices = []announcement{}
 	bridge := availability{topic: z.base("bridge/state"), online: []string{"online"}}
 	list.ForEach(func(_, item gjson.Result) bool {
 		id, name := textOf(item, "ieee_address"), textOf(item, "friendly_name")
@@ -58,11 +59,13 @@ func (z zigbee2MQTT) parse(message Message) (devices []announcement, fault strin
 		}
 		switch {
 		case len(devices) == maxBridgeDevices:
-			fault = FaultTooMany
+			fault.Fault = FaultTooMany
 			return false
 		case textOf(item, "type") == "Coordinator" || item.Get("disabled").Bool():
-		case !validID(id) || name == "" || !validTopic(own.topic):
-			fault = FaultMalformed
+		case !validID(id) || name == "":
+			fault.Fault = cmp.Or(fault.Fault, FaultMalformed)
+		case !validTopic(own.topic):
+			fault.Fault, fault.Subject = FaultTopic, text.Truncate(strings.TrimPrefix(fault.Subject+", "+z.base(name), ", "), maxTopicBytes)
 		default:
 			described := Device{
 				ID: id, BaseTopic: z.base(name), Name: clean(name), Version: clean(textOf(item, "software_build_id")),
@@ -71,7 +74,7 @@ func (z zigbee2MQTT) parse(message Message) (devices []announcement, fault strin
 			if model := textOf(item, "definition.model"); model != "" {
 				described.Manufacturer, described.Model = clean(textOf(item, "definition.vendor")), clean(model)
 			}
-			devices = append(devices, announcement{device: described, availability: []availability{bridge, own}, all: true})
+			devices = append(devices, announcement{keys: []string{id}, device: described, availability: []availability{bridge, own}, all: true})
 		}
 		return true
 	})

@@ -1,6 +1,7 @@
 package details
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"regexp"
@@ -29,12 +30,9 @@ type Broker struct {
 }
 
 // schemes are the schemes of URLs of brokers, and their ports.
-var schemes = map[string]struct {
-	tls  bool
-	port string
-}{
-	"tcp": {false, "1883"}, "mqtt": {false, "1883"}, "tls": {true, "8883"}, "ssl": {true, "8883"}, "mqtts": {true, "8883"},
-}
+var schemes = map[string]string{"tcp": "1883", "mqtt": "1883", "tls": tlsPort, "ssl": tlsPort, "mqtts": tlsPort}
+
+const tlsPort = "8883"
 
 // Address returns HOST:PORT.
 func (b Broker) Address() string {
@@ -45,7 +43,7 @@ func (b Broker) Address() string {
 // TLS reports whether the connection is encrypted.
 func (b Broker) TLS() bool {
 	scheme, _, _ := strings.Cut(b.URL, "://")
-	return schemes[scheme].tls
+	return schemes[scheme] == tlsPort
 }
 
 // clientIDPrefix matches what may begin a client id: the characters that every broker
@@ -62,7 +60,7 @@ func (b *Broker) check() error {
 		// The URL may contain a password, so it is not quoted.
 		return details.Faultf("broker.url", "not a valid URL").Hintf("write SCHEME://HOST:PORT, such as tcp://broker.plant:1883")
 	}
-	scheme, known := schemes[parsed.Scheme]
+	port, known := schemes[parsed.Scheme]
 	switch {
 	case parsed.User != nil:
 		return details.Faultf("broker.url", "contains a user name").
@@ -72,18 +70,12 @@ func (b *Broker) check() error {
 	case strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" || parsed.Fragment != "":
 		return details.Faultf("broker.url", "has a path or a query").Hintf("write only SCHEME://HOST:PORT")
 	}
-	port := parsed.Port()
-	if port == "" {
-		port = scheme.port
-	}
-	b.URL = parsed.Scheme + "://" + net.JoinHostPort(parsed.Hostname(), port)
+	b.URL = parsed.Scheme + "://" + net.JoinHostPort(parsed.Hostname(), cmp.Or(parsed.Port(), port))
 	return b.checkRest()
 }
 
 func (b *Broker) checkRest() error {
-	if b.ClientIDPrefix == "" {
-		b.ClientIDPrefix = DefaultClientIDPrefix
-	}
+	b.ClientIDPrefix = cmp.Or(b.ClientIDPrefix, DefaultClientIDPrefix)
 	if !clientIDPrefix.MatchString(b.ClientIDPrefix) {
 		return details.Faultf("broker.clientIdPrefix", "not a valid prefix").Hintf("use up to 32 letters, digits, - and _")
 	}

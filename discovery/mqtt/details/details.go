@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/match"
+
 	"akri.sh/akri/discovery/details"
 	"akri.sh/akri/internal/text"
 )
@@ -46,7 +48,7 @@ type Details struct {
 	Rebirth bool `json:"rebirth"`
 }
 
-// Filters select devices by what they announce. In the items, * stands for any text.
+// Filters select devices by what they announce. In the items, * stands for any text, and ? for a character.
 type Filters struct {
 	IDs           *details.Filter `json:"ids"`
 	Names         *details.Filter `json:"names"`
@@ -146,25 +148,14 @@ func (f Filters) Admit(id, name, manufacturer, model string) bool {
 		f.Manufacturers.Admits(glob, manufacturer) && f.Models.Admits(glob, model)
 }
 
-// glob reports whether a value matches a pattern in which * stands for any text.
+// maxMatchSteps bounds the steps of a comparison for each byte of the text, as those of patterns
+// with many stars multiply.
+const maxMatchSteps = 1000
+
+// glob reports whether a value matches a pattern.
 func glob(pattern, value string) bool {
-	first, rest, found := strings.Cut(pattern, "*")
-	if !found {
-		return pattern == value
-	}
-	value, ok := strings.CutPrefix(value, first)
-	if !ok {
-		return false
-	}
-	parts := strings.Split(rest, "*")
-	for _, part := range parts[:len(parts)-1] {
-		_, after, ok := strings.Cut(value, part)
-		if !ok {
-			return false
-		}
-		value = after
-	}
-	return strings.HasSuffix(value, parts[len(parts)-1])
+	matches, _ := match.MatchLimit(value, pattern, maxMatchSteps)
+	return matches
 }
 
 // maxQuoted is how many bytes of a wrong value a message quotes.

@@ -1,6 +1,8 @@
 package follow
 
 import (
+	"cmp"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -20,8 +22,8 @@ const (
 	maxListBytes = 3 << 20
 	// maxBatch bounds the filters in one request.
 	maxBatch = 200
-	// maxFilters bounds the topics that a list subscribes to. Until the next list, a
-	// connection has twice as many at most.
+	// maxFilters bounds the topics that a list subscribes to. A connection has twice as many at
+	// most. Beyond, the next one subscribes only to those that are still needed.
 	maxFilters = 20_000
 )
 
@@ -48,15 +50,10 @@ type Options struct {
 	Grace time.Duration
 	// Jitter returns a duration of up to the given one, at random.
 	Jitter func(time.Duration) time.Duration
-	// Failed is called for each failure, with its reason; Scanned for each complete list.
-	Failed  func(reason string)
+	// Failed is called for each failure, with its reason and the topic or the devices concerned;
+	// Scanned for each complete list.
+	Failed  func(reason, subject string)
 	Scanned func(began time.Time)
-}
-
-// Request is a request to the broker: one of the fields is set.
-type Request struct {
-	Subscribe, Unsubscribe []string
-	Publish                *convention.Message
 }
 
 // Follower follows a broker. It is not safe for concurrent use.
@@ -69,30 +66,34 @@ type Follower struct {
 	listing *listing
 	// relist is when the next list is due.
 	relist time.Time
-	// subscribed has the filters of this connection.
-	subscribed map[string]bool
+	// subscribed has the filters of this connection, with the number of the last list that asked
+	// for their retained messages. lists counts the lists.
+	subscribed map[string]int
+	lists      int
 	connected  bool
 	// essential has the filters that the convention cannot do without.
 	essential []string
 	// complete says that there has been a complete list, and settled that there has been
 	// one on this connection.
 	complete, settled bool
-	// dirty says that the devices may have changed, and due is when to look. refilter says
-	// that the topics to subscribe to may have changed too.
-	dirty, refilter bool
-	due, looked     time.Time
-	requests        []Request
+	// away says that the broker has been away.
+	away bool
+	// dirty says that the devices may have changed, and due is when to look.
+	dirty       bool
+	due, looked time.Time
+	// unsubscribed are filters to subscribe to, and unsent are messages to publish.
+	unsubscribed [][]string
+	unsent       []convention.Message
 	// sent is the last list, made from this version of the roster.
-	sent      []discovery.Device
-	version   int
-	excessive bool
+	sent    []discovery.Device
+	version int
 }
 
 // New returns a Follower without a connection.
 func New(options Options) *Follower {
 	return &Follower{
 		options: options, state: options.Convention, essential: options.Convention.Filters(),
-		roster: newRoster(options.Admit, options.Grace), subscribed: map[string]bool{},
+		roster: newRoster(options.Admit, options.Grace), subscribed: map[string]int{},
 	}
 }
 
@@ -102,14 +103,14 @@ func (f *Follower) Settled() bool { return f.settled }
 // Connected is called when a connection has been made.
 func (f *Follower) Connected(now time.Time) {
 	f.connected = true
-	f.subscribed = map[string]bool{}
-	f.requests = nil
+	f.subscribed = map[string]int{}
 	f.begin(true, now)
 }
 
-// Disconnected is called when the connection is broken. The devices stay.
+// Disconnected is called when the connection is broken, or could not be made. The devices stay.
 func (f *Follower) Disconnected() {
-	f.connected, f.settled, f.listing, f.dirty, f.refilter, f.requests = false, false, nil, false, false, nil
+	f.away = true
+	f.connected, f.settled, f.listing, f.dirty, f.unsubscribed, f.unsent = false, false, nil, false, nil, nil
 	f.roster.disconnect()
 }
 
@@ -120,14 +121,20 @@ func (f *Follower) Message(message convention.Message, retained bool, now time.T
 		f.listing.heard = now
 	}
 	if effect.Fault != "" {
-		f.options.Failed(effect.Fault)
+		subject := cmp.Or(effect.Subject, message.Topic)
+		if effect.Fault == convention.FaultTooMany {
+			subject = "" // each topic beyond the bound is another one
+		}
+		f.options.Failed(effect.Fault, subject)
 	}
-	f.refilter = f.refilter || effect.Filters
-	if (effect.Devices || effect.Filters) && !f.dirty {
+	if effect.Devices && !f.dirty {
 		f.dirty, f.due = true, now.Add(gather)
 		if earliest := f.looked.Add(pace); f.due.Before(earliest) {
 			f.due = earliest
 		}
+	}
+	if f.listing != nil && retained && !f.settled {
+		f.due = now.Add(gather) // a broker may not read while it sends
 	}
 }
 
@@ -141,7 +148,7 @@ func (f *Follower) Subscribed(filters []string, codes []byte) (needed []string) 
 		case slices.Contains(f.essential, filter):
 			needed = append(needed, filter)
 		default:
-			f.options.Failed(SubscriptionRefused)
+			f.options.Failed(SubscriptionRefused, filter)
 		}
 	}
 	return needed
@@ -158,28 +165,23 @@ func (f *Follower) Advance(now time.Time) error {
 		if f.settled { // on a new connection, the state is of the former one until the list is complete
 			f.roster.update(f.state.Devices(now), live, now)
 		}
-		f.resubscribe(now)
+		f.resubscribe()
 	}
 	f.roster.expire(now)
+	if len(f.subscribed) > 2*maxFilters {
+		return errors.New("connecting again, because devices have named too many topics")
+	}
 	return f.advanceListing(now)
 }
 
 // resubscribe subscribes to topics that devices have named.
-func (f *Follower) resubscribe(now time.Time) {
-	if !f.refilter {
-		return
-	}
+func (f *Follower) resubscribe() {
 	var added []string
 	for _, filter := range f.filters() {
-		if !f.subscribed[filter] {
+		if f.subscribed[filter] != f.lists {
 			added = append(added, filter)
 		}
 	}
-	if len(f.subscribed)+len(added) > 2*maxFilters {
-		f.relist = now // which ends the subscriptions that are no longer needed
-		return
-	}
-	f.refilter = false
 	f.subscribe(added)
 }
 
@@ -187,7 +189,7 @@ func (f *Follower) resubscribe(now time.Time) {
 func (f *Follower) filters() []string {
 	filters := f.state.Filters()
 	if len(filters) > maxFilters {
-		f.options.Failed(convention.FaultTooMany)
+		f.options.Failed(convention.FaultTooMany, f.options.BrokerURL)
 		filters = filters[:maxFilters]
 	}
 	return filters
@@ -202,9 +204,7 @@ func (f *Follower) command(now time.Time) {
 	if due := commander.Due(); due.IsZero() || now.Before(due) {
 		return
 	}
-	for _, message := range commander.Commands(now) {
-		f.requests = append(f.requests, Request{Publish: &message})
-	}
+	f.unsent = append(f.unsent, commander.Commands(now)...)
 	f.dirty, f.due = true, now
 }
 
@@ -214,26 +214,21 @@ func (f *Follower) subscribe(filters []string) {
 	}
 	for batch := range slices.Chunk(filters, maxBatch) {
 		for _, filter := range batch {
-			f.subscribed[filter] = true
+			f.subscribed[filter] = f.lists
 		}
-		f.requests = append(f.requests, Request{Subscribe: batch})
+		f.unsubscribed = append(f.unsubscribed, batch)
 	}
 }
 
-func (f *Follower) unsubscribe(filters []string) {
-	for batch := range slices.Chunk(filters, maxBatch) {
-		f.requests = append(f.requests, Request{Unsubscribe: batch})
-	}
+// Requests returns what to subscribe to, a request for each list, and what to publish, and
+// forgets both.
+func (f *Follower) Requests() (subscribe [][]string, publish []convention.Message) {
+	subscribe, publish = f.unsubscribed, f.unsent
+	f.unsubscribed, f.unsent = nil, nil
+	return subscribe, publish
 }
 
-// Requests returns the requests to send, and forgets them.
-func (f *Follower) Requests() []Request {
-	requests := f.requests
-	f.requests = nil
-	return requests
-}
-
-// Next returns when Advance has something to do; zero for never.
+// Next returns when Advance has something to do; zero for never, without a connection.
 func (f *Follower) Next() time.Time {
 	if !f.connected {
 		return time.Time{}
@@ -269,10 +264,9 @@ func (f *Follower) List() (list []discovery.Device, changed bool) {
 		}
 		list = append(list, device)
 	}
-	if excess > 0 && !f.excessive {
-		f.options.Failed(TooManyDevices)
+	if excess > 0 {
+		f.options.Failed(TooManyDevices, f.options.BrokerURL)
 	}
-	f.excessive = excess > 0
 	if f.sent != nil && reflect.DeepEqual(list, f.sent) {
 		return nil, false
 	}
@@ -283,17 +277,11 @@ func (f *Follower) List() (list []discovery.Device, changed bool) {
 // describe returns a device as agents know it.
 func (f *Follower) describe(d convention.Device) discovery.Device {
 	properties := map[string]string{
-		"MQTT_BROKER_URL": f.options.BrokerURL, "MQTT_BASE_TOPIC": d.BaseTopic, "MQTT_DEVICE_ID": d.ID,
-	}
-	for name, value := range map[string]string{
-		"MQTT_DEVICE_NAME": d.Name, "MQTT_DEVICE_MANUFACTURER": d.Manufacturer, "MQTT_DEVICE_MODEL": d.Model,
-		"MQTT_DEVICE_SW_VERSION": d.Version,
-	} {
-		if value != "" {
-			properties[name] = value
-		}
+		"MQTT_BROKER_URL": f.options.BrokerURL, "MQTT_BASE_TOPIC": d.BaseTopic, "MQTT_DEVICE_ID": d.ID, "MQTT_DEVICE_NAME": d.Name,
+		"MQTT_DEVICE_MANUFACTURER": d.Manufacturer, "MQTT_DEVICE_MODEL": d.Model, "MQTT_DEVICE_SW_VERSION": d.Version,
 	}
 	maps.Copy(properties, d.More)
+	maps.DeleteFunc(properties, func(_, value string) bool { return value == "" })
 	return discovery.Device{ID: d.ID, Properties: properties}
 }
 

@@ -51,10 +51,42 @@ func TestNamedTopics(t *testing.T) {
 	if last := s.lists[len(s.lists)-1]; !slices.Contains(last, "new") || slices.Contains(last, "d000") || len(last) != 250 {
 		t.Errorf("the last list has %d devices, want d001 to d249 and new", len(last))
 	}
-	s.advance(relistInterval)
-	if s.subscriptions["state/0"] {
-		t.Error("the topic of a device that is gone is still subscribed to")
+}
+
+// A broker that sends may not read, so what it is asked in between waits.
+func TestNamedTopicsWait(t *testing.T) {
+	s := simulate(t, "convention: homeAssistant")
+	s.connect()
+	asked := s.requests
+	for i := range 100 {
+		payload := fmt.Sprintf(`{"avty_t":"state/%d","dev":{"ids":"d%d"}}`, i, i)
+		s.follower.Message(convention.Message{Topic: fmt.Sprintf("homeassistant/sensor/s%d/config", i), Payload: []byte(payload)}, true, s.now)
+		s.advance(gather / 2)
 	}
+	if s.requests != asked {
+		t.Errorf("%d requests while the broker sends", s.requests-asked)
+	}
+	s.advance(gather)
+	if len(s.subscriptions) != 102 {
+		t.Errorf("%d subscriptions, want those of 100 devices too", len(s.subscriptions))
+	}
+}
+
+// The broker may be slow to answer for the topics that devices have named.
+func TestNamedTopicsSlowly(t *testing.T) {
+	s := simulate(t, "convention: homeAssistant")
+	s.retained["homeassistant/sensor/a/config"], s.retained["state/a"] = `{"avty_t":"state/a","dev":{"ids":"a"}}`, "online"
+	s.connect()
+	s.deaf = true
+	s.lose = func(string) bool { return true }
+	s.advance(time.Minute)
+	if len(s.lists) > 0 {
+		t.Fatalf("the lists %q were sent before the broker has answered", s.lists)
+	}
+	s.follower.Message(convention.Message{Topic: "state/a", Payload: []byte("online")}, true, s.now)
+	s.follower.Answered(s.now)
+	s.advance(quietTime)
+	s.expect("the broker has answered", "a")
 }
 
 func TestOffline(t *testing.T) {
@@ -122,6 +154,28 @@ func TestBrokerAway(t *testing.T) {
 	s.expect("b was online on the new connection", "a")
 	s.advance(2 * (missInterval + quietTime))
 	s.expect("a is missing from three lists")
+}
+
+// A handler that starts while the broker is away does not know the devices, so its first list
+// must have those that connect to the broker after the handler.
+func TestBrokerAwayAtStart(t *testing.T) {
+	s := simulate(t, "convention: homie")
+	s.disconnect()
+	s.advance(20 * time.Second)
+	s.connect()
+	s.advance(30 * time.Second)
+	s.device("a", "ready")
+	s.disconnect()
+	s.advance(time.Second)
+	clear(s.retained)
+	s.connect()
+	s.advance(resumeTime - time.Second)
+	if len(s.lists) > 0 {
+		t.Fatalf("the lists %q were sent before the devices had the time to connect", s.lists)
+	}
+	s.device("b", "ready")
+	s.advance(time.Second)
+	s.expect("the devices have had the time to connect", "b")
 }
 
 // While a list is being received on a new connection, the state of the former one does not
@@ -292,13 +346,26 @@ func TestTooManyTopics(t *testing.T) {
 	}
 	s.connect()
 	s.advance(quietTime)
-	for i := range maxFilters/topics + 1 {
-		name := fmt.Sprint("d", i)
-		s.follower.Message(convention.Message{Topic: "homeassistant/a/" + name + "/config", Payload: []byte(config(name))}, false, s.now)
+	announce := func(prefix string) {
+		for i := range maxFilters/topics + 1 {
+			payload := []byte(config(fmt.Sprint(prefix, i)))
+			s.follower.Message(convention.Message{Topic: fmt.Sprintf("homeassistant/a/%d/config", i), Payload: payload}, false, s.now)
+		}
+		s.advance(pace)
 	}
-	s.advance(pace)
+	announce("d")
 	if n := len(s.subscriptions); n > maxFilters || n < maxFilters || s.failures[convention.FaultTooMany] == 0 {
 		t.Errorf("%d subscriptions, failures %v", n, s.failures)
+	}
+	announce("e")
+	if announce("f"); s.failed == nil {
+		t.Fatalf("%d subscriptions, want another connection", len(s.subscriptions))
+	}
+	s.disconnect()
+	s.connect()
+	s.advance(quietTime)
+	if n := len(s.subscriptions); n > maxFilters || s.failed != nil {
+		t.Errorf("%d subscriptions of a new connection, %v", n, s.failed)
 	}
 }
 

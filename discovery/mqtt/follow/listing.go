@@ -29,6 +29,9 @@ type listing struct {
 	// heard is when that was, or when the last retained message arrived.
 	answered bool
 	heard    time.Time
+	// earliest is when the list may be complete: the first one waits for devices that must connect
+	// to a broker that was away too.
+	earliest time.Time
 }
 
 // begin requests all retained messages. connected says that the connection is new.
@@ -38,6 +41,10 @@ func (f *Follower) begin(connected bool, now time.Time) {
 	}
 	f.state.Begin(connected, now)
 	f.listing = &listing{began: now}
+	f.lists++
+	if f.away && !f.complete {
+		f.listing.earliest = now.Add(resumeTime)
+	}
 	f.subscribe(f.filters())
 }
 
@@ -54,7 +61,7 @@ func (l *listing) next() time.Time {
 	if !l.answered {
 		return limit
 	}
-	return deadline.Earliest(limit, l.heard.Add(quietTime))
+	return deadline.Earliest(limit, deadline.Latest(l.earliest, l.heard.Add(quietTime)))
 }
 
 // advanceListing begins a list, or ends it when it is complete.
@@ -81,20 +88,8 @@ func (f *Follower) finish(from source, now time.Time) {
 	f.state.End()
 	f.roster.update(f.state.Devices(now), from, now)
 	f.options.Scanned(l.began)
-	wanted := map[string]bool{}
-	for _, filter := range f.filters() {
-		wanted[filter] = true
-	}
-	var surplus []string
-	for filter := range f.subscribed {
-		if !wanted[filter] {
-			surplus = append(surplus, filter)
-			delete(f.subscribed, filter)
-		}
-	}
-	f.unsubscribe(surplus)
 	interval := relistInterval - f.options.Jitter(relistInterval/10)
-	if first || f.roster.missing() {
+	if first || f.roster.missing {
 		interval = missInterval - f.options.Jitter(missInterval/10)
 	}
 	f.relist = now.Add(interval)

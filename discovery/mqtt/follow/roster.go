@@ -40,8 +40,10 @@ type roster struct {
 	next time.Time
 	// version counts changes of the members.
 	version int
-	// excess is how many devices the last list had beyond maxDevices.
-	excess int
+	// excess is how many devices the last list had beyond maxDevices, and missing whether it lacked
+	// one.
+	excess  int
+	missing bool
 }
 
 // member is a device that there is.
@@ -90,7 +92,7 @@ const (
 func (r *roster) update(devices []convention.Device, from source, now time.Time) {
 	slices.SortFunc(devices, func(a, b convention.Device) int { return strings.Compare(a.ID, b.ID) })
 	seen := make(map[string]bool, len(devices))
-	r.excess = 0
+	r.excess, r.missing = 0, false
 	r.version++
 	for _, device := range devices {
 		if !r.admit(device) {
@@ -110,6 +112,8 @@ func (r *roster) update(devices []convention.Device, from source, now time.Time)
 		}
 		if each.misses >= maxMisses || from == live && !seen[id] && each.misses == 0 {
 			delete(r.members, id)
+		} else if each.misses > 0 {
+			r.missing = true
 		}
 	}
 	r.schedule()
@@ -167,14 +171,4 @@ func (r *roster) schedule() {
 	for _, m := range r.members {
 		r.next = deadline.Earliest(r.next, r.expiry(m))
 	}
-}
-
-// missing reports whether a device was not in the last complete list.
-func (r *roster) missing() bool {
-	for _, m := range r.members {
-		if m.misses > 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -51,7 +51,7 @@ func simulate(t testing.TB, text string) *simulation {
 		Convention: state, BrokerURL: "tcp://b:1883", Grace: time.Duration(d.OfflineAfterSeconds) * time.Second,
 		Admit:  func(c convention.Device) bool { return d.Filters.Admit(c.ID, c.Name, c.Manufacturer, c.Model) },
 		Jitter: func(time.Duration) time.Duration { return 0 },
-		Failed: func(reason string) { s.failures[reason]++ }, Scanned: func(time.Time) { s.scans++ },
+		Failed: func(reason, _ string) { s.failures[reason]++ }, Scanned: func(time.Time) { s.scans++ },
 	})
 	return s
 }
@@ -59,8 +59,10 @@ func simulate(t testing.TB, text string) *simulation {
 // settle does what is due now, and answers as a broker.
 func (s *simulation) settle() {
 	for range 1000 {
-		s.failed = s.follower.Advance(s.now)
-		requests := s.follower.Requests()
+		if s.failed = s.follower.Advance(s.now); s.failed != nil {
+			return
+		}
+		requests, _ := s.follower.Requests()
 		if list, changed := s.follower.List(); changed {
 			ids := []string{}
 			for _, device := range list {
@@ -82,23 +84,17 @@ func (s *simulation) settle() {
 	s.t.Fatal("the follower does not stop to send requests")
 }
 
-func (s *simulation) answer(request Request) {
-	for _, filter := range request.Unsubscribe {
-		delete(s.subscriptions, filter)
-	}
-	if request.Subscribe == nil {
-		return
-	}
-	codes := make([]byte, len(request.Subscribe))
-	for i, filter := range request.Subscribe {
+func (s *simulation) answer(filters []string) {
+	codes := make([]byte, len(filters))
+	for i, filter := range filters {
 		if s.refuse(filter) {
 			codes[i] = refused
 		} else {
 			s.subscriptions[filter] = true
 		}
 	}
-	s.needed = append(s.needed, s.follower.Subscribed(request.Subscribe, codes)...)
-	for i, filter := range request.Subscribe {
+	s.needed = append(s.needed, s.follower.Subscribed(filters, codes)...)
+	for i, filter := range filters {
 		for _, topic := range slices.Sorted(maps.Keys(s.retained)) {
 			if codes[i] != refused && matches(filter, topic) && !s.lose(topic) {
 				s.follower.Message(convention.Message{Topic: topic, Payload: []byte(s.retained[topic])}, true, s.now)
