@@ -15,7 +15,7 @@ import (
 // nothing that reaches a cluster, a network, a file, the environment or a clock.
 var mayImport = map[string][]string{
 	".": {
-		"errors", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "unicode/utf8",
+		"encoding/base64", "errors", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "unicode/utf8",
 		"akri.sh/akri/api/v0", "akri.sh/akri/internal/finding", "akri.sh/akri/templating/readywhen", "k8s.io/apimachinery/pkg/runtime/schema",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/expr",
 		"akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
