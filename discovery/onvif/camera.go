@@ -101,8 +101,8 @@ func (c *camera) silent() bool { return c.asked && c.found.IsZero() }
 // admitted reports whether a camera passes the filters for its addresses. If it does not
 // say its IP address, which may need credentials, the one in its URL counts.
 func (c *camera) admitted(d *details.Details) bool {
-	return d.IPAddresses.Admits(strings.EqualFold, known(c.ip())...) &&
-		d.MACAddresses.Admits(strings.EqualFold, known(c.facts[PropertyMACAddress])...)
+	return d.IPAddresses.Admits(details.MatchesAddress, known(c.ip())...) &&
+		d.MACAddresses.Admits(details.MatchesMAC, known(c.facts[PropertyMACAddress])...)
 }
 
 func known(value string) []string {
@@ -169,7 +169,7 @@ func devices(cameras []*camera, d *details.Details) []discovery.Device {
 // admits reports whether a device passes the filters for what it announces.
 func admits(d *details.Details, uuid string, scopes []string) bool {
 	matches := func(item, value string) bool { return normalKey(item) == value }
-	return d.UUIDs.Admits(matches, uuid) && d.Scopes.Admits(shared.Equal, scopes...)
+	return d.UUIDs.Admits(matches, uuid) && d.Scopes.Admits(shared.Glob, scopes...)
 }
 
 // checkURL returns an error unless a URL that a host announces is one of a device service

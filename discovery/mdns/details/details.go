@@ -89,7 +89,7 @@ func (d Details) check() error {
 		return details.Faultf("domain", "%q is not a domain", d.Domain).Hintf("leave it out, or write local")
 	}
 	for path, filter := range map[string]*details.Filter{"instances": d.Instances, "hosts": d.Hosts} {
-		if err := filter.Check(path); err != nil {
+		if err := filter.Check(path, nil); err != nil {
 			return err
 		}
 		if filter != nil {
@@ -140,7 +140,7 @@ func (d Details) UsesInterface(name string, isDefault bool) bool {
 	if len(d.Interfaces) == 0 {
 		return isDefault
 	}
-	return slices.ContainsFunc(d.Interfaces, func(pattern string) bool { return matchGlob(pattern, name) })
+	return slices.ContainsFunc(d.Interfaces, func(pattern string) bool { return details.Glob(pattern, name) })
 }
 
 // Admits reports whether a service passes the filters. The case of names and of keys
@@ -153,7 +153,7 @@ func (d Details) Admits(instance, host string, text func(key string) (string, bo
 		name, negated := strings.CutPrefix(key, "!")
 		value, found := text(name)
 		// A key without a pattern only has to exist.
-		matches := found && (pattern == "" || matchGlob(pattern, value))
+		matches := found && (pattern == "" || details.Glob(pattern, value))
 		if matches == negated {
 			return false
 		}
@@ -162,5 +162,5 @@ func (d Details) Admits(instance, host string, text func(key string) (string, bo
 }
 
 func matchName(pattern, name string) bool {
-	return matchGlob(strings.ToLower(pattern), strings.ToLower(name))
+	return details.Glob(strings.ToLower(pattern), strings.ToLower(name))
 }

@@ -133,7 +133,7 @@ func (f Filters) check() error {
 	for path, filter := range map[string]*details.Filter{
 		"filters.ids": f.IDs, "filters.names": f.Names, "filters.manufacturers": f.Manufacturers, "filters.models": f.Models,
 	} {
-		if err := filter.Check(path); err != nil {
+		if err := filter.Check(path, nil); err != nil {
 			return err
 		}
 	}
@@ -142,29 +142,8 @@ func (f Filters) check() error {
 
 // Admit reports whether a device passes all filters.
 func (f Filters) Admit(id, name, manufacturer, model string) bool {
-	return f.IDs.Admits(glob, id) && f.Names.Admits(glob, name) &&
-		f.Manufacturers.Admits(glob, manufacturer) && f.Models.Admits(glob, model)
-}
-
-// glob reports whether a value matches a pattern in which * stands for any text.
-func glob(pattern, value string) bool {
-	first, rest, found := strings.Cut(pattern, "*")
-	if !found {
-		return pattern == value
-	}
-	value, ok := strings.CutPrefix(value, first)
-	if !ok {
-		return false
-	}
-	parts := strings.Split(rest, "*")
-	for _, part := range parts[:len(parts)-1] {
-		_, after, ok := strings.Cut(value, part)
-		if !ok {
-			return false
-		}
-		value = after
-	}
-	return strings.HasSuffix(value, parts[len(parts)-1])
+	return f.IDs.Admits(details.Glob, id) && f.Names.Admits(details.Glob, name) &&
+		f.Manufacturers.Admits(details.Glob, manufacturer) && f.Models.Admits(details.Glob, model)
 }
 
 // maxQuoted is how many bytes of a wrong value a message quotes.

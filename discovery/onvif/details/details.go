@@ -88,10 +88,14 @@ func Validate(discoveryDetails string) error {
 
 func (d *Details) check() error {
 	for _, filter := range []struct {
-		path string
-		of   *details.Filter
-	}{{"ipAddresses", d.IPAddresses}, {"macAddresses", d.MACAddresses}, {"scopes", d.Scopes}, {"uuids", d.UUIDs}} {
-		if err := filter.of.Check(filter.path); err != nil {
+		path  string
+		of    *details.Filter
+		wrong func(item string) (cause, hint string)
+	}{
+		{"ipAddresses", d.IPAddresses, wrongAddress}, {"macAddresses", d.MACAddresses, wrongMAC},
+		{"scopes", d.Scopes, wrongScope}, {"uuids", d.UUIDs, nil},
+	} {
+		if err := filter.of.Check(filter.path, filter.wrong); err != nil {
 			return err
 		}
 	}

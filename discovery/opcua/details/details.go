@@ -143,9 +143,9 @@ func (u *URLs) check(path string) error {
 
 func (d *Details) checkFilters() error {
 	if err := cmp.Or(
-		d.ApplicationNames.Check("applicationNames"),
-		d.ApplicationURIs.Check("applicationUris"),
-		d.ProductURIs.Check("productUris"),
+		d.ApplicationNames.Check("applicationNames", nil),
+		d.ApplicationURIs.Check("applicationUris", nil),
+		d.ProductURIs.Check("productUris", nil),
 	); err != nil {
 		return err
 	}

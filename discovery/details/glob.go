@@ -1,9 +1,9 @@
 package details
 
-// matchGlob reports whether a pattern matches all of a text. In the pattern, * stands for
+// Glob reports whether a pattern matches all of a text. In the pattern, * stands for
 // any characters and ? for any single one; all others stand for themselves. The time is at
 // most proportional to the product of the lengths.
-func matchGlob(pattern, text string) bool {
+func Glob(pattern, text string) bool {
 	wanted, given := []rune(pattern), []rune(text)
 	// star is the position after the last *, and resume where its text ends so far.
 	i, star, resume := 0, -1, 0
