@@ -4,6 +4,7 @@ import (
 	"context"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/discovery/details"
 	"akri.sh/akri/internal/finding"
 )
 
@@ -30,8 +31,9 @@ func checkDetails(validators map[string]func(discoveryDetails string) error, con
 	if !found {
 		return nil
 	}
-	if err := validate(handler.DiscoveryDetails); err != nil {
-		return []Finding{{Deny, finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}}}
+	var findings []Finding
+	for _, fault := range details.Faults(validate(handler.DiscoveryDetails)) {
+		findings = append(findings, Finding{Deny, finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: fault.Error()}})
 	}
-	return nil
+	return findings
 }

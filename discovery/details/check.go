@@ -14,39 +14,51 @@ import (
 // maxQuoted is how many bytes of a wrong value a message quotes.
 const maxQuoted = 60
 
+// maxFaults bounds how many mistakes are looked for.
+const maxFaults = 20
+
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// check compares a value with the type that it will be decoded into.
-func check(path string, target reflect.Type, value any) *Fault {
-	if value == nil {
-		return nil
+// checker compares values with the types that they will be decoded into.
+type checker struct{ faults []*Fault }
+
+// check reports whether a value can be decoded. It takes out what cannot of lists and maps.
+func (c *checker) check(path string, target reflect.Type, value any) bool {
+	var fault *Fault
+	switch kind := target.Kind(); {
+	case value == nil || len(c.faults) >= maxFaults:
+	case reflect.PointerTo(target).Implements(unmarshaler):
+		fault = checkCustom(path, target, value)
+	case kind == reflect.Pointer:
+		return c.check(path, target.Elem(), value)
+	case kind == reflect.Struct:
+		fault = c.checkStruct(path, target, value)
+	case kind == reflect.Map:
+		fault = c.checkMap(path, target, value)
+	case kind == reflect.Slice:
+		fault = c.checkList(path, target, value)
+	default:
+		fault = checkScalar(path, target, value)
 	}
-	if reflect.PointerTo(target).Implements(unmarshaler) {
-		return checkCustom(path, target, value)
+	if fault != nil {
+		c.faults = append(c.faults, fault)
 	}
-	switch target.Kind() {
-	case reflect.Pointer:
-		return check(path, target.Elem(), value)
-	case reflect.Struct:
-		return checkStruct(path, target, value)
-	case reflect.Map:
-		return checkMap(path, target, value)
-	case reflect.Slice:
-		items, ok := value.([]any)
-		if !ok {
-			return wrongType(path, "a list", value).Hintf("put a dash before each element, or write [a, b]")
+	return fault == nil
+}
+
+func (c *checker) checkList(path string, target reflect.Type, value any) *Fault {
+	items, ok := value.([]any)
+	if !ok {
+		return wrongType(path, "a list", value).Hintf("put a dash before each element, or write [a, b]")
+	}
+	for i, item := range items {
+		if item == nil && target.Elem().Kind() != reflect.Interface {
+			c.faults = append(c.faults, Faultf(at(path, i), "empty").Hintf("write a value, or remove the dash"))
+		} else if !c.check(at(path, i), target.Elem(), item) {
+			items[i] = nil
 		}
-		for i, item := range items {
-			if item == nil && target.Elem().Kind() != reflect.Interface {
-				return Faultf(at(path, i), "empty").Hintf("write a value, or remove the dash")
-			}
-			if fault := check(at(path, i), target.Elem(), item); fault != nil {
-				return fault
-			}
-		}
-		return nil
 	}
-	return checkScalar(path, target, value)
+	return nil
 }
 
 // checkCustom decodes the value of a type with a method UnmarshalJSON, for its error.
@@ -61,7 +73,7 @@ func checkCustom(path string, target reflect.Type, value any) *Fault {
 	return nil
 }
 
-func checkStruct(path string, target reflect.Type, value any) *Fault {
+func (c *checker) checkStruct(path string, target reflect.Type, value any) *Fault {
 	entries, ok := value.(map[string]any)
 	if !ok {
 		return wrongType(path, "a map", value)
@@ -77,10 +89,10 @@ func checkStruct(path string, target reflect.Type, value any) *Fault {
 			}
 			fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hintf("%s", remedy)
 			fault.ofKey = true
-			return fault
-		}
-		if fault := check(join(path, key), field, entries[key]); fault != nil {
-			return fault
+			c.faults = append(c.faults, fault)
+			delete(entries, key)
+		} else if !c.check(join(path, key), field, entries[key]) {
+			delete(entries, key)
 		}
 	}
 	return nil
@@ -104,14 +116,14 @@ func fieldsOf(target reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-func checkMap(path string, target reflect.Type, value any) *Fault {
+func (c *checker) checkMap(path string, target reflect.Type, value any) *Fault {
 	entries, ok := value.(map[string]any)
 	if !ok {
 		return wrongType(path, "a map", value)
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		if fault := check(join(path, key), target.Elem(), entries[key]); fault != nil {
-			return fault
+		if !c.check(join(path, key), target.Elem(), entries[key]) {
+			delete(entries, key)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package details
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -51,11 +52,7 @@ type Details struct {
 // Parse returns the discoveryDetails in a text. An error is a *details.Fault.
 func Parse(text string) (Details, error) {
 	d := Details{Domain: "local"}
-	if err := details.Decode(text, &d); err != nil {
-		return Details{}, err
-	}
-	d.Domain = strings.TrimSuffix(d.Domain, ".")
-	if err := d.check(); err != nil {
+	if err := details.Decode(text, &d, d.checkServices, d.checkDomain, d.checkFilters, d.checkTXT); err != nil {
 		return Details{}, err
 	}
 	return d, nil
@@ -68,40 +65,46 @@ func Validate(text string) error {
 	return err
 }
 
-func (d Details) check() error {
+func (d *Details) checkServices() error {
 	switch {
 	case len(d.Services) == 0:
 		return details.Faultf("services", "missing").Hintf(`list types of services, such as ["_http._tcp"], or ["*"] for all`)
 	case len(d.Services) > maxServices:
 		return details.Faultf("services", "more than %d", maxServices).Hintf("use several Configurations")
 	}
+	var mistakes []error
 	for i, service := range d.Services {
 		if service == AllServices || serviceType.MatchString(service) {
 			continue
 		}
 		fault := details.Faultf(fmt.Sprintf("services[%d]", i), "%q is not a type of services", service)
 		if found := withMore.FindString(service); found != "" {
-			return fault.Hintf("write %s; the domain has a key of its own", found)
+			fault.Hintf("write %s; the domain has a key of its own", found)
+		} else {
+			fault.Hintf("write it like _http._tcp, or like _printer._sub._http._tcp for a sub-type")
 		}
-		return fault.Hintf("write it like _http._tcp, or like _printer._sub._http._tcp for a sub-type")
+		mistakes = append(mistakes, fault)
 	}
+	return errors.Join(mistakes...)
+}
+
+func (d *Details) checkDomain() error {
+	d.Domain = strings.TrimSuffix(d.Domain, ".")
 	if len(d.Domain) > maxDomainBytes || !domain.MatchString(d.Domain) {
 		return details.Faultf("domain", "%q is not a domain", d.Domain).Hintf("leave it out, or write local")
 	}
+	return nil
+}
+
+func (d *Details) checkFilters() error {
+	mistakes := []error{checkPatterns("interfaces", d.Interfaces)}
 	for path, filter := range map[string]*details.Filter{"instances": d.Instances, "hosts": d.Hosts} {
-		if err := filter.Check(path, nil); err != nil {
-			return err
-		}
+		mistakes = append(mistakes, filter.Check(path, nil))
 		if filter != nil {
-			if err := checkPatterns(path+".items", filter.Items); err != nil {
-				return err
-			}
+			mistakes = append(mistakes, checkPatterns(path+".items", filter.Items))
 		}
 	}
-	if err := checkPatterns("interfaces", d.Interfaces); err != nil {
-		return err
-	}
-	return d.checkTXT()
+	return errors.Join(mistakes...)
 }
 
 func checkPatterns(path string, patterns []string) error {
@@ -114,7 +117,7 @@ func checkPatterns(path string, patterns []string) error {
 	return nil
 }
 
-func (d Details) checkTXT() error {
+func (d *Details) checkTXT() error {
 	seen := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(d.TXT)) {
 		name, pattern := strings.ToLower(strings.TrimPrefix(key, "!")), d.TXT[key]

@@ -1,6 +1,7 @@
 package details
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,16 +58,8 @@ type Filters struct {
 // Parse returns discoveryDetails with defaults filled in.
 func Parse(discoveryDetails string) (*Details, error) {
 	d := &Details{}
-	if err := details.Decode(discoveryDetails, d); err != nil {
+	if err := details.Decode(discoveryDetails, d, d.Broker.check, d.checkConvention, d.checkTopics, d.Filters.check, d.checkRest); err != nil {
 		return nil, err
-	}
-	if err := d.Broker.check(); err != nil {
-		return nil, err
-	}
-	for _, check := range []func() error{d.checkConvention, d.checkTopics, d.Filters.check, d.checkRest} {
-		if err := check(); err != nil {
-			return nil, err
-		}
 	}
 	return d, nil
 }
@@ -129,15 +122,14 @@ func (d *Details) checkRest() error {
 	return nil
 }
 
-func (f Filters) check() error {
+func (f *Filters) check() error {
+	var mistakes []error
 	for path, filter := range map[string]*details.Filter{
 		"filters.ids": f.IDs, "filters.names": f.Names, "filters.manufacturers": f.Manufacturers, "filters.models": f.Models,
 	} {
-		if err := filter.Check(path, nil); err != nil {
-			return err
-		}
+		mistakes = append(mistakes, filter.Check(path, nil))
 	}
-	return nil
+	return errors.Join(mistakes...)
 }
 
 // Admit reports whether a device passes all filters.
