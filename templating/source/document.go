@@ -51,7 +51,7 @@ type Document struct {
 func Parse(file string, data []byte) ([]*Document, error) {
 	var documents []*Document
 	before := 0
-	for _, part := range split(data) {
+	for _, part := range Split(data) {
 		d, err := parse(file, before, part)
 		if err != nil {
 			return nil, err
@@ -64,8 +64,8 @@ func Parse(file string, data []byte) ([]*Document, error) {
 	return documents, nil
 }
 
-// split splits a file before each line that begins with ---.
-func split(data []byte) [][]byte {
+// Split splits a file before each line that begins with ---.
+func Split(data []byte) [][]byte {
 	var parts [][]byte
 	start := 0
 	for at := 0; at < len(data); {

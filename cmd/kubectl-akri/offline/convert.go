@@ -2,9 +2,9 @@ package offline
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -34,11 +34,12 @@ configurationBrokerResources that create the same objects. These fields remain
 supported; you do not have to convert them.
 
 Configurations of older versions of Akri must be converted: protocol (before 0.4)
-becomes discoveryHandler, properties becomes brokerProperties, brokerPodSpec in
-spec is converted like one in brokerSpec, and units is removed.
+becomes discoveryHandler, properties becomes brokerProperties, brokerPodSpec or
+brokerJobSpec in spec is converted like one in brokerSpec, and units is removed.
 
-Finalizers, status and other metadata that the cluster has set are removed. Comments
-and everything else in the files are kept. Differences are reported on stderr.`,
+Finalizers, status and other metadata that the cluster has set are removed. All other
+lines of the files stay as they are, with their comments. Maps in one line that
+change, as in JSON, become several. Differences are reported on stderr.`,
 		Example: `  kubectl akri convert -f old.yaml > new.yaml
   kubectl get akric akri-onvif -o yaml | kubectl akri convert -f -`,
 		Args: noArgs,
@@ -63,20 +64,14 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 		for _, f := range all {
 			fileNotes, err := convertFile(&out, f)
 			if err != nil {
-				findings = append(findings, findingOf(f, err))
+				found, isFinding := errors.AsType[finding.Finding](err)
+				if !isFinding {
+					found.Cause = f.Name + ": " + err.Error()
+				}
+				findings = append(findings, found)
 			}
 			notes = append(notes, fileNotes...)
 		}
-	}
-	_, err = source.Parse("result", out.Bytes())
-	if invalid, ok := errors.AsType[*source.SyntaxError](err); ok && len(findings) == 0 {
-		// An alias (*name) may refer to an anchor in a removed field.
-		findings = append(findings, finding.Finding{
-			Mistake: finding.Mistake{
-				Cause: "the result would not be valid YAML: " + invalid.Err.Error(),
-				Hint:  "replace anchors (&name) and aliases (*name) with their content before converting",
-			},
-		})
 	}
 	if count := manifest.Show(streams.Err, findings, all); count > 0 {
 		return errFound(count, "; nothing was printed")
@@ -88,43 +83,29 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	return err
 }
 
-// findingOf returns the finding for an error in converting a file.
-func findingOf(f *manifest.File, err error) finding.Finding {
-	if found, ok := errors.AsType[finding.Finding](err); ok {
-		found.File = f.Name
-		return found
-	}
-	return finding.Finding{Mistake: finding.Mistake{Cause: f.Name + ": " + err.Error()}}
-}
-
 // convertFile writes a file with its Configurations converted, and returns notes on
 // what differs in the result.
 func convertFile(out *bytes.Buffer, f *manifest.File) (notes []string, err error) {
-	decoder := yamlv3.NewDecoder(bytes.NewReader(f.Data))
-	for {
-		var document yamlv3.Node
-		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
-			return notes, nil
+	before := 0
+	for i, document := range source.Split(f.Data) {
+		if out.Len() > 0 && !bytes.HasSuffix(out.Bytes(), []byte("\n")) {
+			out.WriteString("\n")
+		}
+		if i == 0 && out.Len() > 0 && !bytes.HasPrefix(document, []byte("---")) {
+			out.WriteString("---\n") // after another file
+		}
+		text, documentNotes, err := convertDocument(string(document))
+		if found, ok := errors.AsType[finding.Finding](err); ok {
+			found.File, found.Line = f.Name, found.Line+before
+			return nil, found
 		} else if err != nil {
 			return nil, err
 		}
-		if len(document.Content) == 0 || document.Content[0].Tag == "!!null" {
-			continue
-		}
-		for _, root := range elements(document.Content[0]) {
-			documentNotes, err := convertDocument(root)
-			if err != nil {
-				return nil, err
-			}
-			notes = append(notes, documentNotes...)
-			if out.Len() > 0 {
-				out.WriteString("---\n")
-			}
-			if err := encode(out, root); err != nil {
-				return nil, err
-			}
-		}
+		before += bytes.Count(document, []byte("\n"))
+		out.WriteString(text)
+		notes = append(notes, documentNotes...)
 	}
+	return notes, nil
 }
 
 // elements returns the items of a List as printed by kubectl get, or else the
@@ -137,18 +118,96 @@ func elements(root *yamlv3.Node) []*yamlv3.Node {
 	return []*yamlv3.Node{root}
 }
 
-func encode(out *bytes.Buffer, root *yamlv3.Node) error {
-	encoder := yamlv3.NewEncoder(out)
+func encode(root *yamlv3.Node) (string, error) {
+	var out bytes.Buffer
+	encoder := yamlv3.NewEncoder(&out)
 	encoder.SetIndent(2)
 	encoder.CompactSeqIndent()
-	if err := encoder.Encode(root); err != nil {
-		return err
-	}
-	return encoder.Close()
+	err := errors.Join(encoder.Encode(root), encoder.Close())
+	return out.String(), err
 }
 
-// convertDocument converts a Configuration in place. Other kinds are unchanged.
-func convertDocument(root *yamlv3.Node) (notes []string, err error) {
+// convertDocument returns a document with its Configurations converted. Other kinds, and all
+// other lines, are as they were.
+func convertDocument(text string) (converted string, notes []string, err error) {
+	var document yamlv3.Node
+	if err := yamlv3.Unmarshal([]byte(text), &document); err != nil || len(document.Content) == 0 {
+		return text, nil, err
+	}
+	root := document.Content[0]
+	if items := elements(root); len(items) != 1 || items[0] != root {
+		return convertItems(items)
+	}
+	version := get(root, "apiVersion")
+	if kind := get(root, "kind"); kind == nil || kind.Value != "Configuration" ||
+		version != nil && !manifest.IsAkri(map[string]any{"apiVersion": version.Value}) {
+		return text, nil, nil
+	}
+	e := &editor{root: root, lines: line.FindAllString(text, -1)}
+	e.dropServerFields()
+	notes, err = e.modernize()
+	if err != nil {
+		return "", nil, err
+	}
+	lists, name, err := convertFields(root)
+	if err != nil {
+		return "", nil, err
+	}
+	if len(lists.Instance)+len(lists.Configuration) > 0 {
+		for _, field := range []string{"brokerSpec", "instanceServiceSpec", "configurationServiceSpec"} {
+			if commented(get(root, "spec"), field) {
+				notes = append(notes, field+": its comments are lost: copy them manually")
+			}
+			e.replace("", "spec", field)
+		}
+		if err := errors.Join(e.add(templating.InstanceLevel, lists.Instance), e.add(templating.ConfigurationLevel, lists.Configuration)); err != nil {
+			return "", nil, err
+		}
+	}
+	for _, r := range slices.Concat(lists.Instance, lists.Configuration) {
+		notes = append(notes, r.From.String()+": "+differs[r.From.String()])
+	}
+	switch {
+	case e.edited && len(e.flow) > 0:
+		for _, n := range e.flow {
+			n.Style &^= yamlv3.FlowStyle
+		}
+		if text, err = encode(root); err == nil {
+			converted, _, err = convertDocument(text)
+		}
+	case e.edited:
+		converted, err = e.result()
+	default:
+		converted, notes = text, []string{"nothing to convert"}
+	}
+	for i, note := range notes {
+		notes[i] = cmp.Or(name, "Configuration") + ": " + note
+	}
+	return converted, notes, err
+}
+
+// convertItems returns the items of a List as documents.
+func convertItems(items []*yamlv3.Node) (converted string, notes []string, err error) {
+	for i, item := range items {
+		text, err := encode(item)
+		if err != nil {
+			return "", nil, err
+		}
+		text, itemNotes, err := convertDocument(text)
+		if err != nil {
+			return "", nil, err
+		}
+		if i > 0 {
+			converted += "---\n"
+		}
+		converted, notes = converted+text, append(notes, itemNotes...)
+	}
+	return converted, notes, nil
+}
+
+// convertFields returns the broker resources that the old fields of a Configuration become,
+// and its name.
+func convertFields(root *yamlv3.Node) (lists convert.Lists, name string, err error) {
 	var object struct {
 		Metadata struct {
 			Name string `yaml:"name"`
@@ -162,55 +221,14 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 			ConfigurationServiceSpec map[string]any `yaml:"configurationServiceSpec"`
 		} `yaml:"spec"`
 	}
-	if kind := get(root, "kind"); kind == nil || kind.Value != "Configuration" {
-		return nil, nil
-	}
-	if version := get(root, "apiVersion"); version != nil && !manifest.IsAkri(map[string]any{"apiVersion": version.Value}) {
-		return nil, nil
-	}
-	dropServerFields(root)
-	notes, modernized, err := modernize(get(root, "spec"))
-	if err != nil {
-		return nil, err
-	}
 	if err := root.Decode(&object); err != nil {
-		return nil, err
+		return lists, "", err
 	}
-	lists, err := convert.BrokerResources(convert.Fields{
+	lists, err = convert.BrokerResources(convert.Fields{
 		BrokerPodSpec: object.Spec.BrokerSpec.BrokerPodSpec, BrokerJobSpec: object.Spec.BrokerSpec.BrokerJobSpec,
 		InstanceServiceSpec: object.Spec.InstanceServiceSpec, ConfigurationServiceSpec: object.Spec.ConfigurationServiceSpec,
 	})
-	if err != nil {
-		return nil, err
-	}
-	name := object.Metadata.Name
-	for i, note := range notes {
-		notes[i] = name + ": " + note
-	}
-	if len(lists.Instance)+len(lists.Configuration) == 0 {
-		if !modernized {
-			notes = append(notes, name+": nothing to convert")
-		}
-		return notes, nil
-	}
-	spec := get(root, "spec")
-	spec.Style &^= yamlv3.FlowStyle // {} becomes a block map
-	for _, field := range []string{"brokerSpec", "instanceServiceSpec", "configurationServiceSpec"} {
-		if commented(spec, field) {
-			notes = append(notes, name+": "+field+": its comments are lost: copy them manually")
-		}
-		remove(spec, field)
-	}
-	if err := add(spec, templating.InstanceLevel, lists.Instance); err != nil {
-		return nil, err
-	}
-	if err := add(spec, templating.ConfigurationLevel, lists.Configuration); err != nil {
-		return nil, err
-	}
-	for _, r := range slices.Concat(lists.Instance, lists.Configuration) {
-		notes = append(notes, name+": "+r.From.String()+": "+differs[r.From.String()])
-	}
-	return notes, nil
+	return lists, object.Metadata.Name, err
 }
 
 // differs describes, for each old field, how the new form differs.
@@ -222,47 +240,6 @@ var differs = map[string]string{
 		"Jobs",
 	"configurationServiceSpec": "the Service exists as long as there is a device, not only while a broker runs, and also selects the Pods " +
 		"of Jobs",
-}
-
-// dropServerFields removes what kubectl get prints and must not be applied: fields that the
-// API server sets, and finalizers. Those of the original Akri's agents are bare names of
-// nodes, and nobody would take them off a Configuration that is created again.
-func dropServerFields(root *yamlv3.Node) {
-	remove(root, "status")
-	metadata := get(root, "metadata")
-	for _, field := range []string{
-		"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generation", "managedFields",
-		"resourceVersion", "selfLink", "uid",
-	} {
-		remove(metadata, field)
-	}
-	annotations := get(metadata, "annotations")
-	remove(annotations, "kubectl.kubernetes.io/last-applied-configuration")
-	if annotations != nil && len(annotations.Content) == 0 {
-		remove(metadata, "annotations")
-	}
-}
-
-// add appends templates to a list, creating it if necessary.
-func add(spec *yamlv3.Node, level templating.Level, resources []convert.Resource) error {
-	if len(resources) == 0 {
-		return nil
-	}
-	list := get(spec, level.String())
-	if list == nil || list.Kind != yamlv3.SequenceNode {
-		remove(spec, level.String())
-		list = &yamlv3.Node{Kind: yamlv3.SequenceNode}
-		spec.Content = append(spec.Content, &yamlv3.Node{Kind: yamlv3.ScalarNode, Value: level.String()}, list)
-	}
-	list.Style &^= yamlv3.FlowStyle // [] becomes a block list
-	for _, r := range resources {
-		var template yamlv3.Node
-		if err := template.Encode(r.Template); err != nil {
-			return err
-		}
-		list.Content = append(list.Content, &template)
-	}
-	return nil
 }
 
 // get returns the value of a key of a map, or nil.
@@ -295,10 +272,4 @@ func commented(parent *yamlv3.Node, key string) bool {
 	}
 	i := indexOf(parent, key)
 	return i >= 0 && (hasComment(parent.Content[i]) || hasComment(parent.Content[i+1]))
-}
-
-func remove(parent *yamlv3.Node, key string) {
-	if i := indexOf(parent, key); i >= 0 {
-		parent.Content = slices.Delete(parent.Content, i, i+2)
-	}
 }

@@ -1,9 +1,9 @@
 package offline
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
 
@@ -17,18 +17,22 @@ func errorAt(at *yamlv3.Node, cause, hint string) error {
 }
 
 // modernize replaces the fields that older versions of Akri had in a spec by those that
-// took their place, and returns notes on what is lost. changed reports whether there were
-// any.
-func modernize(spec *yamlv3.Node) (notes []string, changed bool, err error) {
+// took their place, and returns notes on what is lost.
+func (e *editor) modernize() (notes []string, err error) {
+	spec := get(e.root, "spec")
+	broker := func(field string) func(*yamlv3.Node) (*yamlv3.Node, []string, error) {
+		return func(value *yamlv3.Node) (*yamlv3.Node, []string, error) {
+			return mapping(scalar(field), value), nil, nil
+		}
+	}
 	former := []struct {
 		key, successor string
 		convert        func(*yamlv3.Node) (*yamlv3.Node, []string, error)
 	}{
 		{"protocol", "discoveryHandler", handlerOf},
 		{"properties", "brokerProperties", unchanged},
-		{"brokerPodSpec", "brokerSpec", func(pod *yamlv3.Node) (*yamlv3.Node, []string, error) {
-			return mapping(scalar("brokerPodSpec"), pod), nil, nil
-		}},
+		{"brokerPodSpec", "brokerSpec", broker("brokerPodSpec")},
+		{"brokerJobSpec", "brokerSpec", broker("brokerJobSpec")},
 	}
 	for _, f := range former {
 		at := indexOf(spec, f.key)
@@ -37,20 +41,33 @@ func modernize(spec *yamlv3.Node) (notes []string, changed bool, err error) {
 		}
 		key := spec.Content[at]
 		if get(spec, f.successor) != nil {
-			return nil, false, errorAt(key, fmt.Sprintf("%s and its successor %s are both set", f.key, f.successor), "keep one")
+			return nil, errorAt(key, fmt.Sprintf("%s and its successor %s are both set", f.key, f.successor), "keep one")
 		}
 		value, lost, err := f.convert(spec.Content[at+1])
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
-		key.Value, spec.Content[at+1], changed = f.successor, value, true
+		from, _, _ := e.span("spec", f.key)
+		switch f.key {
+		case "protocol":
+			successor := scalar(f.successor)
+			successor.LineComment = key.LineComment
+			text, err := encode(mapping(successor, value))
+			if err != nil {
+				return nil, err
+			}
+			e.replace(text, "spec", f.key)
+		case "properties":
+			e.lines[from], e.edited = strings.Replace(e.lines[from], f.key, f.successor, 1), true
+		} // the others are converted, too
+		key.Value, spec.Content[at+1] = f.successor, value
 		notes = append(notes, lost...)
 	}
 	if get(spec, "units") != nil {
-		remove(spec, "units")
-		notes, changed = append(notes, "units: removed: it never had an effect"), true
+		e.replace("", "spec", "units")
+		notes = append(notes, "units: removed: it never had an effect")
 	}
-	return notes, changed, nil
+	return notes, nil
 }
 
 func unchanged(n *yamlv3.Node) (*yamlv3.Node, []string, error) { return n, nil, nil }
@@ -63,7 +80,8 @@ func handlerOf(protocol *yamlv3.Node) (handler *yamlv3.Node, notes []string, err
 	}
 	key, fields := protocol.Content[0], protocol.Content[1]
 	if key.Value == "debugEcho" && get(fields, "shared") != nil {
-		remove(fields, "shared")
+		at := indexOf(fields, "shared")
+		fields.Content = slices.Delete(fields.Content, at, at+2)
 		notes = append(notes, "protocol.debugEcho.shared: removed: it is an option of the handler debugEcho now, for all Configurations")
 	}
 	if builtin.Validators[key.Value] == nil {
@@ -72,11 +90,9 @@ func handlerOf(protocol *yamlv3.Node) (handler *yamlv3.Node, notes []string, err
 	}
 	details := "{}\n"
 	if fields.Tag != "!!null" {
-		var text bytes.Buffer
-		if err := encode(&text, fields); err != nil {
+		if details, err = encode(fields); err != nil {
 			return nil, nil, err
 		}
-		details = text.String()
 	}
 	name := scalar(key.Value)
 	name.LineComment = key.LineComment
