@@ -84,7 +84,9 @@ func (c *checker) checkStruct(path string, target reflect.Type, value any) *Faul
 		if !known {
 			names := slices.Sorted(maps.Keys(fields))
 			remedy := "the keys are " + strings.Join(names, ", ")
-			if near := text.Nearest(key, names); near != "" {
+			if owner := ownerOf(key, target, 3); owner != "" {
+				remedy = "write it below " + owner
+			} else if near := text.Nearest(key, names); near != "" {
 				remedy = "did you mean " + near + "?"
 			}
 			fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hintf("%s", remedy)
@@ -96,6 +98,27 @@ func (c *checker) checkStruct(path string, target reflect.Type, value any) *Faul
 		}
 	}
 	return nil
+}
+
+// ownerOf returns the path of the first struct that has a key, some levels within another, or "".
+func ownerOf(key string, within reflect.Type, levels int) string {
+	for _, field := range reflect.VisibleFields(within) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		inner := field.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if name == "" || name == "-" || inner.Kind() != reflect.Struct || levels == 0 {
+			continue
+		}
+		if fieldsOf(inner)[key] != nil {
+			return name
+		}
+		if owner := ownerOf(key, inner, levels-1); owner != "" {
+			return name + "." + owner
+		}
+	}
+	return ""
 }
 
 // fieldsOf returns the types of a struct's fields by key, including those of embedded

@@ -89,6 +89,7 @@ func TestDecodeFaults(t *testing.T) {
 	}{
 		"a misspelled key":       {"a: 1\n", "a: unknown key; the keys are any, deep, filter,", 1, 1},
 		"almost a key":           {"flag: true\nTexts: []\n", "Texts: unknown key; did you mean texts?", 2, 1},
+		"a key of a filter":      {"items: [a]", "items: unknown key; write it below filter", 1, 1},
 		"a key below a list":     {"deep:\n- port: 1\n- {prot: 2}\n", "deep[1].prot: unknown key; did you mean port?", 3, 4},
 		"an embedded type":       {"embedded: {}", "embedded: unknown key", 1, 1},
 		"a field without a key":  {"Hidden: x", "Hidden: unknown key", 1, 1},

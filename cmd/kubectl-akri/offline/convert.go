@@ -153,6 +153,12 @@ func convertDocument(text string) (converted string, notes []string, err error) 
 	if err != nil {
 		return "", nil, err
 	}
+	var object struct {
+		Spec map[string]any `yaml:"spec"`
+	}
+	if err := root.Decode(&object); err != nil {
+		return "", nil, err
+	}
 	if len(lists.Instance)+len(lists.Configuration) > 0 {
 		for _, field := range []string{"brokerSpec", "instanceServiceSpec", "configurationServiceSpec"} {
 			if commented(get(root, "spec"), field) {
@@ -160,9 +166,13 @@ func convertDocument(text string) (converted string, notes []string, err error) 
 			}
 			e.replace("", "spec", field)
 		}
-		if err := errors.Join(e.add(templating.InstanceLevel, lists.Instance), e.add(templating.ConfigurationLevel, lists.Configuration)); err != nil {
+		err := errors.Join(e.add(templating.InstanceLevel, lists.Instance), e.add(templating.ConfigurationLevel, lists.Configuration))
+		if err != nil {
 			return "", nil, err
 		}
+	}
+	for _, d := range convert.Doubts(object.Spec, name) {
+		notes = append(notes, d.In("").Error())
 	}
 	for _, r := range slices.Concat(lists.Instance, lists.Configuration) {
 		notes = append(notes, r.From.String()+": "+differs[r.From.String()])
