@@ -1,9 +1,10 @@
 package webhook
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/finding"
@@ -40,13 +41,7 @@ func checkDevices(configuration *v0.Configuration, candidates []*candidate) []Fi
 
 // checkDoubts warns of what in the old fields works other than it looks.
 func checkDoubts(configuration *v0.Configuration) []Finding {
-	old := configuration.Spec
-	old.InstanceBrokerResources, old.ConfigurationBrokerResources = nil, nil
-	var spec map[string]any
-	data, err := json.Marshal(old)
-	if err == nil {
-		err = json.Unmarshal(data, &spec)
-	}
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&configuration.Spec)
 	if err != nil {
 		return nil // the API server has decoded it
 	}

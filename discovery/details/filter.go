@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tidwall/match"
+
 	"akri.sh/akri/internal/text"
 )
 
@@ -60,3 +62,13 @@ func (f *Filter) Admits(matches func(item, value string) bool, values ...string)
 	})
 	return found == (f.Action != Exclude)
 }
+
+// Glob reports whether a pattern matches all of a text. In the pattern, * stands for any
+// characters, ? for any single one, and a backslash takes the meaning of the next.
+func Glob(pattern, text string) bool {
+	matched, _ := match.MatchLimit(text, pattern, maxGlobSteps)
+	return matched
+}
+
+// maxGlobSteps bounds the attempts for each byte of a text, which a pattern of many stars causes.
+const maxGlobSteps = 100

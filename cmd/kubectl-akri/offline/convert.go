@@ -60,18 +60,14 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	_, findings := load(all, nil) // an error in the input would also be in the result
 	var out bytes.Buffer
 	var notes []string
-	if len(findings) == 0 {
-		for _, f := range all {
-			fileNotes, err := convertFile(&out, f)
-			if err != nil {
-				found, isFinding := errors.AsType[finding.Finding](err)
-				if !isFinding {
-					found.Cause = f.Name + ": " + err.Error()
-				}
-				findings = append(findings, found)
-			}
-			notes = append(notes, fileNotes...)
+	for i := 0; i < len(all) && len(findings) == 0; i++ {
+		fileNotes, err := convertFile(&out, all[i].Data)
+		if err != nil {
+			found, _ := errors.AsType[finding.Finding](err)
+			found.File, found.Cause = all[i].Name, cmp.Or(found.Cause, err.Error())
+			findings = append(findings, found)
 		}
+		notes = append(notes, fileNotes...)
 	}
 	if count := manifest.Show(streams.Err, findings, all); count > 0 {
 		return errFound(count, "; nothing was printed")
@@ -85,37 +81,26 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 
 // convertFile writes a file with its Configurations converted, and returns notes on
 // what differs in the result.
-func convertFile(out *bytes.Buffer, f *manifest.File) (notes []string, err error) {
+func convertFile(out *bytes.Buffer, data []byte) (notes []string, err error) {
 	before := 0
-	for i, document := range source.Split(f.Data) {
+	for i, document := range source.Split(data) {
 		if out.Len() > 0 && !bytes.HasSuffix(out.Bytes(), []byte("\n")) {
 			out.WriteString("\n")
 		}
 		if i == 0 && out.Len() > 0 && !bytes.HasPrefix(document, []byte("---")) {
 			out.WriteString("---\n") // after another file
 		}
-		text, documentNotes, err := convertDocument(string(document))
+		documentNotes, err := convertDocument(out, string(document))
 		if found, ok := errors.AsType[finding.Finding](err); ok {
-			found.File, found.Line = f.Name, found.Line+before
+			found.Line += before
 			return nil, found
 		} else if err != nil {
 			return nil, err
 		}
 		before += bytes.Count(document, []byte("\n"))
-		out.WriteString(text)
 		notes = append(notes, documentNotes...)
 	}
 	return notes, nil
-}
-
-// elements returns the items of a List as printed by kubectl get, or else the
-// document itself.
-func elements(root *yamlv3.Node) []*yamlv3.Node {
-	kind, items := get(root, "kind"), get(root, "items")
-	if kind != nil && items != nil && strings.HasSuffix(kind.Value, "List") && items.Kind == yamlv3.SequenceNode {
-		return items.Content
-	}
-	return []*yamlv3.Node{root}
 }
 
 func encode(root *yamlv3.Node) (string, error) {
@@ -127,118 +112,105 @@ func encode(root *yamlv3.Node) (string, error) {
 	return out.String(), err
 }
 
-// convertDocument returns a document with its Configurations converted. Other kinds, and all
-// other lines, are as they were.
-func convertDocument(text string) (converted string, notes []string, err error) {
+// convertDocument writes a document with its Configurations converted, and returns notes on
+// what differs. Other kinds, and all other lines, are as they were.
+func convertDocument(out *bytes.Buffer, text string) (notes []string, err error) {
 	var document yamlv3.Node
-	if err := yamlv3.Unmarshal([]byte(text), &document); err != nil || len(document.Content) == 0 {
-		return text, nil, err
+	parsed, err := source.Parse("", []byte(text))
+	if err == nil {
+		err = yamlv3.Unmarshal([]byte(text), &document)
 	}
-	root := document.Content[0]
-	if items := elements(root); len(items) != 1 || items[0] != root {
-		return convertItems(items)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(parsed) > 1 || len(parsed) == 1 && get(document.Content[0], "items") != nil: // a List, as kubectl get prints it
+		for _, item := range get(document.Content[0], "items").Content {
+			text, err := encode(item)
+			if err != nil {
+				return nil, err
+			}
+			itemNotes, err := convertFile(out, []byte(text))
+			if err != nil {
+				return nil, err
+			}
+			notes = append(notes, itemNotes...)
+		}
+		return notes, nil
+	case len(parsed) == 0 || textAt(parsed[0].Object(), "kind") != "Configuration" || !manifest.IsAkri(parsed[0].Object()):
+		out.WriteString(text)
+		return nil, nil
 	}
-	version := get(root, "apiVersion")
-	if kind := get(root, "kind"); kind == nil || kind.Value != "Configuration" ||
-		version != nil && !manifest.IsAkri(map[string]any{"apiVersion": version.Value}) {
-		return text, nil, nil
+	name := textAt(parsed[0].Object(), "metadata", "name")
+	e := &editor{root: document.Content[0], lines: line.FindAllString(text, -1)}
+	notes, err = e.convert(parsed[0].Object()["spec"], name)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.edited && len(e.flow) > 0:
+		for _, n := range e.flow {
+			n.Style &^= yamlv3.FlowStyle
+		}
+		if text, err = encode(e.root); err == nil {
+			_, err = convertDocument(out, text)
+		}
+	case e.edited:
+		text = strings.Join(e.lines, "")
+		_, err = source.Parse("", []byte(text))
+		if invalid, ok := errors.AsType[*source.SyntaxError](err); ok { // an alias to a removed field
+			err = errorAt(e.root, "the result would not be valid YAML: "+invalid.Err.Error(), withoutAnchors)
+		}
+		out.WriteString(text)
+	default:
+		out.WriteString(text)
+		notes = []string{"nothing to convert"}
 	}
-	e := &editor{root: root, lines: line.FindAllString(text, -1)}
+	for i, note := range notes {
+		notes[i] = cmp.Or(name, "Configuration") + ": " + note
+	}
+	return notes, err
+}
+
+// oldFields are the fields of a spec that are converted.
+var oldFields = []string{"brokerSpec", "brokerPodSpec", "brokerJobSpec", "instanceServiceSpec", "configurationServiceSpec"}
+
+// convert replaces the fields of a spec.
+func (e *editor) convert(value any, name string) (notes []string, err error) {
 	e.dropServerFields()
 	notes, err = e.modernize()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	lists, name, err := convertFields(root)
-	if err != nil {
-		return "", nil, err
-	}
-	var object struct {
-		Spec map[string]any `yaml:"spec"`
-	}
-	if err := root.Decode(&object); err != nil {
-		return "", nil, err
-	}
-	if len(lists.Instance)+len(lists.Configuration) > 0 {
-		for _, field := range []string{"brokerSpec", "instanceServiceSpec", "configurationServiceSpec"} {
-			if commented(get(root, "spec"), field) {
-				notes = append(notes, field+": its comments are lost: copy them manually")
-			}
-			e.replace("", "spec", field)
+	spec, _ := value.(map[string]any)
+	field := func(broker, key string) map[string]any {
+		parent, _ := spec[broker].(map[string]any)
+		inside, _ := parent[key].(map[string]any)
+		if outside, found := spec[key].(map[string]any); found { // as in older versions
+			return outside
 		}
-		err := errors.Join(e.add(templating.InstanceLevel, lists.Instance), e.add(templating.ConfigurationLevel, lists.Configuration))
-		if err != nil {
-			return "", nil, err
+		return inside
+	}
+	lists, err := convert.BrokerResources(convert.Fields{
+		BrokerPodSpec: field("brokerSpec", "brokerPodSpec"), BrokerJobSpec: field("brokerSpec", "brokerJobSpec"),
+		InstanceServiceSpec: field("", "instanceServiceSpec"), ConfigurationServiceSpec: field("", "configurationServiceSpec"),
+	})
+	if err != nil || len(lists.Instance)+len(lists.Configuration) == 0 {
+		return notes, err
+	}
+	for _, key := range oldFields {
+		if spec[key] != nil && get(get(e.root, "spec"), key) == nil {
+			return nil, errorAt(e.root, key+" is written elsewhere", withoutAnchors)
+		}
+		if comment.MatchString(e.replace("", "spec", key)) {
+			notes = append(notes, key+": its comments are lost: copy them manually")
 		}
 	}
-	for _, d := range convert.Doubts(object.Spec, name) {
+	for _, d := range convert.Doubts(spec, name) {
 		notes = append(notes, d.In("").Error())
 	}
 	for _, r := range slices.Concat(lists.Instance, lists.Configuration) {
 		notes = append(notes, r.From.String()+": "+differs[r.From.String()])
 	}
-	switch {
-	case e.edited && len(e.flow) > 0:
-		for _, n := range e.flow {
-			n.Style &^= yamlv3.FlowStyle
-		}
-		if text, err = encode(root); err == nil {
-			converted, _, err = convertDocument(text)
-		}
-	case e.edited:
-		converted, err = e.result()
-	default:
-		converted, notes = text, []string{"nothing to convert"}
-	}
-	for i, note := range notes {
-		notes[i] = cmp.Or(name, "Configuration") + ": " + note
-	}
-	return converted, notes, err
-}
-
-// convertItems returns the items of a List as documents.
-func convertItems(items []*yamlv3.Node) (converted string, notes []string, err error) {
-	for i, item := range items {
-		text, err := encode(item)
-		if err != nil {
-			return "", nil, err
-		}
-		text, itemNotes, err := convertDocument(text)
-		if err != nil {
-			return "", nil, err
-		}
-		if i > 0 {
-			converted += "---\n"
-		}
-		converted, notes = converted+text, append(notes, itemNotes...)
-	}
-	return converted, notes, nil
-}
-
-// convertFields returns the broker resources that the old fields of a Configuration become,
-// and its name.
-func convertFields(root *yamlv3.Node) (lists convert.Lists, name string, err error) {
-	var object struct {
-		Metadata struct {
-			Name string `yaml:"name"`
-		} `yaml:"metadata"`
-		Spec struct {
-			BrokerSpec struct {
-				BrokerPodSpec map[string]any `yaml:"brokerPodSpec"`
-				BrokerJobSpec map[string]any `yaml:"brokerJobSpec"`
-			} `yaml:"brokerSpec"`
-			InstanceServiceSpec      map[string]any `yaml:"instanceServiceSpec"`
-			ConfigurationServiceSpec map[string]any `yaml:"configurationServiceSpec"`
-		} `yaml:"spec"`
-	}
-	if err := root.Decode(&object); err != nil {
-		return lists, "", err
-	}
-	lists, err = convert.BrokerResources(convert.Fields{
-		BrokerPodSpec: object.Spec.BrokerSpec.BrokerPodSpec, BrokerJobSpec: object.Spec.BrokerSpec.BrokerJobSpec,
-		InstanceServiceSpec: object.Spec.InstanceServiceSpec, ConfigurationServiceSpec: object.Spec.ConfigurationServiceSpec,
-	})
-	return lists, object.Metadata.Name, err
+	return notes, errors.Join(e.add(templating.InstanceLevel, lists.Instance), e.add(templating.ConfigurationLevel, lists.Configuration))
 }
 
 // differs describes, for each old field, how the new form differs.
@@ -272,14 +244,4 @@ func indexOf(parent *yamlv3.Node, key string) int {
 		}
 	}
 	return -1
-}
-
-// commented reports whether there are comments at or below a key.
-func commented(parent *yamlv3.Node, key string) bool {
-	var hasComment func(*yamlv3.Node) bool
-	hasComment = func(n *yamlv3.Node) bool {
-		return n.HeadComment+n.LineComment+n.FootComment != "" || slices.ContainsFunc(n.Content, hasComment)
-	}
-	i := indexOf(parent, key)
-	return i >= 0 && (hasComment(parent.Content[i]) || hasComment(parent.Content[i+1]))
 }

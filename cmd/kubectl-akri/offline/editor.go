@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"errors"
 	"regexp"
 	"strings"
 
@@ -23,6 +22,9 @@ type editor struct {
 
 // line matches a line with its end, as YAML counts them.
 var line = regexp.MustCompile(`[^\r\n\x{85}\x{2028}\x{2029}]*(\r\n|[\r\n\x{85}\x{2028}\x{2029}]|$)`)
+
+// comment matches what is most likely a comment.
+var comment = regexp.MustCompile(`(^|\s)#`)
 
 // between matches lines that do not belong to the field above them, but to what follows it.
 var between = regexp.MustCompile(`^\s*(#.*|\.\.\.)?\s*$`)
@@ -61,13 +63,15 @@ func (e *editor) note(changed ...*yamlv3.Node) {
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// replace replaces a field, if it exists.
-func (e *editor) replace(text string, path ...string) {
+// replace replaces a field, and returns what it was.
+func (e *editor) replace(text string, path ...string) (removed string) {
 	if from, to, found := e.span(path...); found && e.lines[from] != "" {
 		indent := indentation(e.lines[from])
+		removed = strings.Join(e.lines[from:to], "")
 		clear(e.lines[from:to])
 		e.insert(text, from, indent)
 	}
+	return removed
 }
 
 // insert adds a text, whose lines are indented, to a line.
@@ -113,9 +117,6 @@ func (e *editor) add(level templating.Level, resources []convert.Resource) error
 		return nil
 	}
 	spec := get(e.root, "spec")
-	if spec.Kind != yamlv3.MappingNode {
-		return errorAt(spec, "spec is written elsewhere", withoutAnchors)
-	}
 	list := get(spec, level.String())
 	e.note(spec)
 	var templates yamlv3.Node
@@ -138,21 +139,3 @@ func (e *editor) add(level templating.Level, resources []convert.Resource) error
 
 // withoutAnchors is the remedy if what is to be changed is also used elsewhere.
 const withoutAnchors = "replace anchors (&name), aliases (*name) and merge keys (<<) with their content before converting"
-
-// result returns the changed document. Old fields that are still in it come from elsewhere.
-func (e *editor) result() (string, error) {
-	var document yamlv3.Node
-	text := strings.Join(e.lines, "")
-	err := yamlv3.Unmarshal([]byte(text), &document)
-	if err == nil {
-		var left convert.Lists
-		if left, _, err = convertFields(document.Content[0]); err == nil && len(left.Instance)+len(left.Configuration) > 0 {
-			err = errors.New("old fields come from an anchor")
-		}
-	}
-	if err != nil { // an alias (*name) may also refer to an anchor in a removed field
-		return "", errorAt(e.root, "the result would not be valid: "+strings.TrimPrefix(err.Error(), "yaml: "),
-			withoutAnchors)
-	}
-	return text, nil
-}

@@ -20,57 +20,42 @@ func errorAt(at *yamlv3.Node, cause, hint string) error {
 // took their place, and returns notes on what is lost.
 func (e *editor) modernize() (notes []string, err error) {
 	spec := get(e.root, "spec")
-	broker := func(field string) func(*yamlv3.Node) (*yamlv3.Node, []string, error) {
-		return func(value *yamlv3.Node) (*yamlv3.Node, []string, error) {
-			return mapping(scalar(field), value), nil, nil
-		}
-	}
-	former := []struct {
-		key, successor string
-		convert        func(*yamlv3.Node) (*yamlv3.Node, []string, error)
-	}{
-		{"protocol", "discoveryHandler", handlerOf},
-		{"properties", "brokerProperties", unchanged},
-		{"brokerPodSpec", "brokerSpec", broker("brokerPodSpec")},
-		{"brokerJobSpec", "brokerSpec", broker("brokerJobSpec")},
-	}
-	for _, f := range former {
-		at := indexOf(spec, f.key)
+	for _, former := range [][2]string{
+		{"protocol", "discoveryHandler"}, {"properties", "brokerProperties"}, {"brokerPodSpec", "brokerSpec"}, {"brokerJobSpec", "brokerSpec"},
+	} {
+		at := indexOf(spec, former[0])
 		if at < 0 {
 			continue
 		}
 		key := spec.Content[at]
-		if get(spec, f.successor) != nil {
-			return nil, errorAt(key, fmt.Sprintf("%s and its successor %s are both set", f.key, f.successor), "keep one")
+		if get(spec, former[1]) != nil {
+			return nil, errorAt(key, fmt.Sprintf("%s and its successor %s are both set", former[0], former[1]), "keep one")
 		}
-		value, lost, err := f.convert(spec.Content[at+1])
-		if err != nil {
-			return nil, err
-		}
-		from, _, _ := e.span("spec", f.key)
-		switch f.key {
+		switch former[0] {
 		case "protocol":
-			successor := scalar(f.successor)
-			successor.LineComment = key.LineComment
-			text, err := encode(mapping(successor, value))
+			handler, lost, err := handlerOf(spec.Content[at+1])
 			if err != nil {
 				return nil, err
 			}
-			e.replace(text, "spec", f.key)
+			successor := scalar(former[1])
+			successor.LineComment = key.LineComment
+			text, err := encode(mapping(successor, handler))
+			if err != nil {
+				return nil, err
+			}
+			e.replace(text, "spec", former[0])
+			key.Value, spec.Content[at+1], notes = former[1], handler, lost
 		case "properties":
-			e.lines[from], e.edited = strings.Replace(e.lines[from], f.key, f.successor, 1), true
-		} // the others are converted, too
-		key.Value, spec.Content[at+1] = f.successor, value
-		notes = append(notes, lost...)
+			from, _, _ := e.span("spec", former[0])
+			e.lines[from], e.edited = strings.Replace(e.lines[from], former[0], former[1], 1), true
+			key.Value = former[1]
+		}
 	}
-	if get(spec, "units") != nil {
-		e.replace("", "spec", "units")
+	if e.replace("", "spec", "units") != "" {
 		notes = append(notes, "units: removed: it never had an effect")
 	}
 	return notes, nil
 }
-
-func unchanged(n *yamlv3.Node) (*yamlv3.Node, []string, error) { return n, nil, nil }
 
 // handlerOf returns the discoveryHandler that takes the place of a protocol, which is the
 // name of a handler with its details as fields.
