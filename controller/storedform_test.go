@@ -67,7 +67,8 @@ func TestFieldsStoredAsOthers(t *testing.T) {
 		c.edit(secret, patch(types.MergePatchType, body))
 		c.Eventually("repair after "+body, data)
 	}
-	c.edit(deployment, patch(types.MergePatchType, `{"spec": {"template": {"spec": {"serviceAccount": "other", "serviceAccountName": "other"}}}}`))
+	const other = `{"spec": {"template": {"spec": {"serviceAccount": "other", "serviceAccountName": "other"}}}}`
+	c.edit(deployment, patch(types.MergePatchType, other))
 	c.Eventually("repair of the Deployment", account("reader"))
 
 	c.edit(v0.GroupVersion.String()+" Configuration cfg", patch(types.JSONPatchType, `[

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/discovery/details"
 	"akri.sh/akri/internal/finding"
 )
 
@@ -32,8 +31,15 @@ func checkDetails(validators map[string]func(discoveryDetails string) error, con
 		return nil
 	}
 	var findings []Finding
-	for _, fault := range details.Faults(validate(handler.DiscoveryDetails)) {
-		findings = append(findings, Finding{Deny, finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: fault.Error()}})
+	err := validate(handler.DiscoveryDetails)
+	mistakes := []error{err}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		mistakes = several.Unwrap()
+	}
+	for _, mistake := range mistakes {
+		if mistake != nil {
+			findings = append(findings, Finding{Deny, finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: mistake.Error()}})
+		}
 	}
 	return findings
 }

@@ -1,6 +1,7 @@
 package details
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -90,20 +91,17 @@ func (f *Fault) independent(root *yamlv3.Node, others []*Fault) bool {
 }
 
 // Faults returns the mistakes in an error of [Decode] one by one.
-func Faults(err error) []*Fault {
-	switch err := err.(type) {
-	case nil:
-		return nil
-	case *Fault:
-		return []*Fault{err}
-	case interface{ Unwrap() []error }:
-		var all []*Fault
-		for _, one := range err.Unwrap() {
+func Faults(err error) (all []*Fault) {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range several.Unwrap() {
 			all = append(all, Faults(one)...)
 		}
-		return all
+	} else if fault, ok := errors.AsType[*Fault](err); ok {
+		all = append(all, fault)
+	} else if err != nil {
+		all = append(all, Faultf("", "%v", err))
 	}
-	return []*Fault{Faultf("", "%v", err)}
+	return all
 }
 
 // step follows the first part of a path, such as "[0]", "key" or ".key". It returns the

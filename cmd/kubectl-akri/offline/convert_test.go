@@ -145,10 +145,12 @@ func TestConvertKeepsText(t *testing.T) {
 	const (
 		odd = "# 100% of \t tabs   \n\n" +
 			"  discoveryHandler:   # ü, 😀, \u00a0\n    'name':   \"udev\"\n    discoveryDetails: >-\n      folded   text\n\n      'udevRules'\n" +
-			"\n\n  # of capacity\n  capacity: 0x2   # hexadecimal\n  brokerProperties: {A:   'b', \"C\": \"%s\\u00e9\",\n    D: 'e \u0085\u2028 f'}\n"
+			"\n\n  # of capacity\n  capacity: 0x2   # hexadecimal\n" +
+			"  brokerProperties: {A:   'b', \"C\": \"%s\\u00e9\",\n    D: 'e \u0085\u2028 f'}\n"
 		broker = "  brokerSpec:\n    brokerPodSpec:\n      containers:\n        - name: a\n\n        - name: b\n          command: [\"%d\", |-\n"
 	)
 	head := "\ufeffapiVersion: akri.sh/v0\nkind: Configuration\nmetadata:\n    name: a\n    labels: {b: c}\nspec:\n"
+	const list = "  instanceBrokerResources:\n    - {apiVersion: v1, kind:   ConfigMap, metadata: {name: c}}\n    # c\n"
 	pod := strings.Replace(broker, "[\"%d\", |-\n", "[\"%d\"]\n", 1)
 	tail := "---\n# another\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  a: |\n    b   \n\n...\n"
 	for name, tc := range map[string]struct{ in, before, after string }{
@@ -158,11 +160,16 @@ func TestConvertKeepsText(t *testing.T) {
 		"nothing":           {head + odd + tail, head + odd + tail, ""},
 		"without a newline": {head + pod + strings.TrimSuffix(odd, "\n"), head + odd + "  instanceBrokerResources:\n", ""},
 		"of older versions": {head + "  properties: {A:   b}  # c\n  units: x\n" + tail, head + "  brokerProperties: {A:   b}  # c\n" + tail, ""},
-		"from the cluster": {strings.Replace(head, "    name", "    uid: x\n    finalizers:\n    - node\n    name", 1) + odd + "status:\n  a: b\n" + tail,
-			head + odd + tail, ""},
-		"an existing list": {head + "  instanceBrokerResources:\n    - {apiVersion: v1, kind:   ConfigMap, metadata: {name: c}}\n    # c\n\n" + pod + odd, head + "  instanceBrokerResources:\n    - {apiVersion: v1, kind:   ConfigMap, metadata: {name: c}}\n    # c\n    - apiVersion", "\n\n" + odd},
+		"from the cluster": {
+			strings.Replace(head, "    name", "    uid: x\n    finalizers:\n    - node\n    name", 1) + odd + "status:\n  a: b\n" + tail,
+			head + odd + tail, "",
+		},
+		"an existing list": {head + list + "\n" + pod + odd, head + list + "    - apiVersion", "\n\n" + odd},
 		"after another":    {tail + "---\n" + head[3:] + pod, tail + "---\n" + head[3:] + "  instanceBrokerResources:\n", ""},
-		"a flow":           {"{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, uid: x}, spec: {capacity: 1}} # x\n", "apiVersion: akri.sh/v0\n", "spec: {capacity: 1}\n"},
+		"a flow": {
+			"{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, uid: x}, spec: {capacity: 1}} # x\n",
+			"apiVersion: akri.sh/v0\n", "spec: {capacity: 1}\n",
+		},
 	} {
 		for _, end := range []string{"\n", "\r\n"} {
 			write(t, "in.yaml", strings.ReplaceAll(tc.in, "\n", end))
