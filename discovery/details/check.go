@@ -84,10 +84,10 @@ func (c *checker) checkStruct(path string, target reflect.Type, value any) *Faul
 		if !known {
 			names := slices.Sorted(maps.Keys(fields))
 			remedy := "the keys are " + strings.Join(names, ", ")
-			if owner := ownerOf(key, target, 3); owner != "" {
-				remedy = "write it below " + owner
-			} else if near := text.Nearest(key, names); near != "" {
+			if near := text.Nearest(key, names); near != "" {
 				remedy = "did you mean " + near + "?"
+			} else if owner := ownerOf(key, target, 3); owner != "" {
+				remedy = "write it below " + owner
 			}
 			fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hintf("%s", remedy)
 			fault.ofKey = true
