@@ -120,11 +120,15 @@ func convertDocument(out *bytes.Buffer, text string) (notes []string, err error)
 	if err == nil {
 		err = yamlv3.Unmarshal([]byte(text), &document)
 	}
-	switch {
-	case err != nil:
+	if err != nil || len(parsed) == 0 {
+		out.WriteString(text)
 		return nil, err
-	case len(parsed) > 1 || len(parsed) == 1 && get(document.Content[0], "items") != nil: // a List, as kubectl get prints it
-		for _, item := range get(document.Content[0], "items").Content {
+	}
+	root, object := document.Content[0], parsed[0].Object()
+	kind, items := get(root, "kind"), get(root, "items")
+	switch {
+	case kind != nil && strings.HasSuffix(kind.Value, "List") && items != nil && items.Kind == yamlv3.SequenceNode: // as kubectl get prints it
+		for _, item := range items.Content {
 			text, err := encode(item)
 			if err != nil {
 				return nil, err
@@ -136,13 +140,13 @@ func convertDocument(out *bytes.Buffer, text string) (notes []string, err error)
 			notes = append(notes, itemNotes...)
 		}
 		return notes, nil
-	case len(parsed) == 0 || textAt(parsed[0].Object(), "kind") != "Configuration" || !manifest.IsAkri(parsed[0].Object()):
+	case textAt(object, "kind") != "Configuration" || !manifest.IsAkri(object):
 		out.WriteString(text)
 		return nil, nil
 	}
-	name := textAt(parsed[0].Object(), "metadata", "name")
-	e := &editor{root: document.Content[0], lines: line.FindAllString(text, -1)}
-	notes, err = e.convert(parsed[0].Object()["spec"], name)
+	name := textAt(object, "metadata", "name")
+	e := &editor{root: root, lines: line.FindAllString(text, -1)}
+	notes, err = e.convert(object["spec"], name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -150,14 +154,14 @@ func convertDocument(out *bytes.Buffer, text string) (notes []string, err error)
 		for _, n := range e.flow {
 			n.Style &^= yamlv3.FlowStyle
 		}
-		if text, err = encode(e.root); err == nil {
+		if text, err = encode(root); err == nil {
 			_, err = convertDocument(out, text)
 		}
 	case e.edited:
 		text = strings.Join(e.lines, "")
 		_, err = source.Parse("", []byte(text))
 		if invalid, ok := errors.AsType[*source.SyntaxError](err); ok { // an alias to a removed field
-			err = errorAt(e.root, "the result would not be valid YAML: "+invalid.Err.Error(), withoutAnchors)
+			err = errorAt(root, "the result would not be valid YAML: "+invalid.Err.Error(), withoutAnchors)
 		}
 		out.WriteString(text)
 	default:

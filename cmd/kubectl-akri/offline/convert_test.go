@@ -150,6 +150,7 @@ func TestConvertKeepsText(t *testing.T) {
 		broker = "  brokerSpec:\n    brokerPodSpec:\n      containers:\n        - name: a\n\n        - name: b\n          command: [\"%d\", |-\n"
 	)
 	head := "\ufeffapiVersion: akri.sh/v0\nkind: Configuration\nmetadata:\n    name: a\n    labels: {b: c}\nspec:\n"
+	const rack = "kind: Rack\nitems: [ a ]\n---\n"
 	const list = "  instanceBrokerResources:\n    - {apiVersion: v1, kind:   ConfigMap, metadata: {name: c}}\n    # c\n"
 	pod := strings.Replace(broker, "[\"%d\", |-\n", "[\"%d\"]\n", 1)
 	tail := "---\n# another\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  a: |\n    b   \n\n...\n"
@@ -165,6 +166,7 @@ func TestConvertKeepsText(t *testing.T) {
 			head + odd + tail, "",
 		},
 		"an existing list": {head + list + "\n" + pod + odd, head + list + "    - apiVersion", "\n\n" + odd},
+		"other kinds":      {rack + head[3:] + odd + tail, rack + head[3:] + odd + tail, ""},
 		"after another":    {tail + "---\n" + head[3:] + pod, tail + "---\n" + head[3:] + "  instanceBrokerResources:\n", ""},
 		"a flow": {
 			"{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, uid: x}, spec: {capacity: 1}} # x\n",
