@@ -14,7 +14,7 @@ import (
 // maxQuoted is how many bytes of a wrong value a message quotes.
 const maxQuoted = 60
 
-// maxFaults bounds how many mistakes are looked for.
+// maxFaults bounds how many mistakes are reported.
 const maxFaults = 20
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()

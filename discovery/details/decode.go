@@ -24,7 +24,7 @@ var decoding sync.Mutex
 // which are the defaults.
 //
 // Then it calls the checks, which return mistakes in what was decoded. The error has all
-// mistakes, each a *[Fault]: see [Faults].
+// mistakes, up to a bound, each a *[Fault]: see [Faults].
 func Decode(discoveryDetails string, into any, checks ...func() error) error {
 	decoding.Lock()
 	defer decoding.Unlock()
@@ -39,7 +39,7 @@ func Decode(discoveryDetails string, into any, checks ...func() error) error {
 	}
 	for _, check := range checks {
 		for _, fault := range Faults(check()) {
-			if known == 0 || fault.independent(root, wrong[:known]) {
+			if len(wrong) < maxFaults && (known == 0 || fault.independent(root, wrong[:known])) {
 				wrong = append(wrong, fault)
 			}
 		}

@@ -16,15 +16,20 @@ func Parse(discoveryDetails string) ([]string, error) {
 	var fields struct {
 		Descriptions *[]string `json:"descriptions"`
 	}
-	if err := details.Decode(discoveryDetails, &fields); err != nil {
+	err := details.Decode(discoveryDetails, &fields, func() error { return check(fields.Descriptions) })
+	if err != nil {
 		return nil, err
 	}
-	if fields.Descriptions == nil {
-		return nil, details.Faultf("descriptions", "missing").Hintf(`write a list of strings, such as "descriptions: [foo0, foo1]"`)
+	return *fields.Descriptions, nil
+}
+
+func check(descriptions *[]string) error {
+	if descriptions == nil {
+		return details.Faultf("descriptions", "missing").Hintf(`write a list of strings, such as "descriptions: [foo0, foo1]"`)
 	}
 	var mistakes []error
 	seen := map[string]bool{}
-	for i, description := range *fields.Descriptions {
+	for i, description := range *descriptions {
 		path := fmt.Sprintf("descriptions[%d]", i)
 		switch {
 		case description == "":
@@ -35,7 +40,7 @@ func Parse(discoveryDetails string) ([]string, error) {
 		}
 		seen[description] = true
 	}
-	return *fields.Descriptions, errors.Join(mistakes...)
+	return errors.Join(mistakes...)
 }
 
 // Validate returns an error if the handler would refuse a Configuration's
