@@ -65,8 +65,8 @@ func (f *Filter) Admits(matches func(item, value string) bool, values ...string)
 
 // Glob reports whether a pattern matches all of a text. In the pattern, * stands for any
 // characters, ? for any single one, and a backslash takes the meaning of the next.
-func Glob(pattern, text string) bool {
-	matched, _ := match.MatchLimit(text, pattern, maxGlobSteps)
+func Glob(pattern, value string) bool {
+	matched, _ := match.MatchLimit(value, pattern, maxGlobSteps)
 	return matched
 }
 

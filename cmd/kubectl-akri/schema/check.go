@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
+	smd "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
@@ -281,7 +281,7 @@ func findField(written templating.Path, key string) string {
 	for owner, t := range map[string]reflect.Type{
 		"spec.brokerSpec.brokerPodSpec": reflect.TypeFor[corev1.PodSpec](), "spec.brokerSpec.brokerJobSpec": reflect.TypeFor[batchv1.JobSpec](),
 	} {
-		if value.TypeReflectEntryOf(t).Fields()[key] != nil {
+		if smd.TypeReflectEntryOf(t).Fields()[key] != nil {
 			return owner
 		}
 	}

@@ -79,9 +79,9 @@ func (d *Details) checkServices() error {
 		}
 		fault := details.Faultf(fmt.Sprintf("services[%d]", i), "%q is not a type of services", service)
 		if found := withMore.FindString(service); found != "" {
-			fault.Hintf("write %s; the domain has a key of its own", found)
+			fault = fault.Hintf("write %s; the domain has a key of its own", found)
 		} else {
-			fault.Hintf("write it like _http._tcp, or like _printer._sub._http._tcp for a sub-type")
+			fault = fault.Hintf("write it like _http._tcp, or like _printer._sub._http._tcp for a sub-type")
 		}
 		mistakes = append(mistakes, fault)
 	}
