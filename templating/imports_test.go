@@ -15,7 +15,7 @@ import (
 // nothing that reaches a cluster, a network, a file, the environment or a clock.
 var mayImport = map[string][]string{
 	".": {
-		"errors", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "unicode/utf8",
+		"encoding/base64", "errors", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "unicode/utf8",
 		"akri.sh/akri/api/v0", "akri.sh/akri/internal/finding", "akri.sh/akri/templating/readywhen", "k8s.io/apimachinery/pkg/runtime/schema",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/expr",
 		"akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
@@ -38,14 +38,14 @@ var mayImport = map[string][]string{
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault",
 		"akri.sh/akri/templating/internal/functions", "akri.sh/akri/templating/internal/value",
 	},
-	"convert": {"crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "strings"},
+	"convert": {"crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "slices", "strings", "akri.sh/akri/templating"},
 	"sample":  {"fmt", "maps", "slices", "strings", "akri.sh/akri/api/v0", "akri.sh/akri/templating"},
 	"source": {
 		"bytes", "errors", "fmt", "slices", "strings", "akri.sh/akri/internal/finding", "akri.sh/akri/templating",
 		"k8s.io/apimachinery/pkg/util/json", "sigs.k8s.io/yaml", "sigs.k8s.io/yaml/goyaml.v3",
 	},
 	"cases": {
-		"bytes", "encoding/json", "errors", "fmt", "io/fs", "maps", "path", "slices", "sigs.k8s.io/yaml",
+		"bytes", "encoding/json", "errors", "fmt", "io/fs", "maps", "path", "regexp", "slices", "unicode/utf8", "sigs.k8s.io/yaml",
 		"akri.sh/akri/internal/finding", "akri.sh/akri/templating",
 		"akri.sh/akri/templating/convert", "akri.sh/akri/templating/sample", "akri.sh/akri/templating/source",
 	},

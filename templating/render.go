@@ -132,7 +132,7 @@ func (r *renderer) object(b *objectBuilder) (object Object, ok bool) {
 		return Object{}, false
 	}
 	content, ok := b.content()
-	if !ok || !b.finish(content, r.scope) {
+	if !ok || !b.asStored(content) || !b.finish(content, r.scope) {
 		return Object{}, false
 	}
 	id := identityOf(b.template.kind, content)

@@ -30,8 +30,16 @@ func checkDetails(validators map[string]func(discoveryDetails string) error, con
 	if !found {
 		return nil
 	}
-	if err := validate(handler.DiscoveryDetails); err != nil {
-		return []Finding{{Deny, finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}}}
+	var findings []Finding
+	err := validate(handler.DiscoveryDetails)
+	mistakes := []error{err}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		mistakes = several.Unwrap()
 	}
-	return nil
+	for _, mistake := range mistakes {
+		if mistake != nil {
+			findings = append(findings, Finding{Deny, finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: mistake.Error()}})
+		}
+	}
+	return findings
 }

@@ -4,8 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/finding"
+	"akri.sh/akri/templating/convert"
 )
 
 // checkDevices warns of Pods, of Kubernetes' own kinds of workloads at both levels, that use
@@ -32,6 +35,19 @@ func checkDevices(configuration *v0.Configuration, candidates []*candidate) []Fi
 			Cause: "no container requests a device, so none gets the device's variables, files and mounts, or a slot",
 			Hint:  `if one uses the device, add two lines to it, "resources:" and "  limits: {'` + name + `': '1'}"`,
 		}})
+	}
+	return findings
+}
+
+// checkDoubts warns of what in the old fields works other than it looks.
+func checkDoubts(configuration *v0.Configuration) []Finding {
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&configuration.Spec)
+	if err != nil {
+		return nil // the API server has decoded it
+	}
+	var findings []Finding
+	for _, d := range convert.Doubts(spec, configuration.Name) {
+		findings = append(findings, Finding{Warn, d.In("spec").Mistake})
 	}
 	return findings
 }

@@ -41,10 +41,15 @@ spec:
   brokerSpec:
     brokerPodSpec:
       initContainers: [{name: b, image: b, resources: {limits: {"{{PLACEHOLDER}}": 1}}}]
-      containers: [{name: app, image: app}]
+      containers: [{name: app, image: app, args: ["{{ NODE }}"]}]
 `), "")
-	const want = "spec.brokerSpec.brokerPodSpec.initContainers[0]: an init container"
-	if warnings := admin.warnings.take(); !strings.Contains(warnings, want) {
-		t.Errorf("warned: %q, want %q", warnings, want)
+	warnings := admin.warnings.take()
+	for _, want := range []string{
+		"spec.brokerSpec.brokerPodSpec.initContainers[0]: an init container",
+		"spec.brokerSpec.brokerPodSpec.containers[0].args[0]: this text is not replaced",
+	} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("warned: %q, want %q", warnings, want)
+		}
 	}
 }

@@ -95,7 +95,8 @@ var templates = []template{
 		name:    "rbac.yaml",
 		sources: []string{"rbac/controller.yaml", "rbac/agent.yaml", "rbac/agent-pods.yaml"},
 		conditions: map[string]string{
-			"ClusterRole": "$values.rbac.enabled", "ClusterRoleBinding": "$values.rbac.enabled",
+			"ServiceAccount": "$values.parts",
+			"ClusterRole":    "$values.rbac.enabled", "ClusterRoleBinding": "$values.rbac.enabled",
 			"Role": "$values.rbac.enabled", "RoleBinding": "$values.rbac.enabled",
 			"ClusterRole/akri-agent-pods": "and $values.rbac.enabled $values.agent.readPods",
 		},
@@ -115,6 +116,9 @@ var templates = []template{
 	{
 		name:    "policies.yaml",
 		sources: []string{"policy/agents.yaml", "policy/authors.yaml", "policy/instances.yaml", "policy/metadata.yaml", "policy/status.yaml"},
+		conditions: map[string]string{
+			"ValidatingAdmissionPolicy": "$values.parts", "ValidatingAdmissionPolicyBinding": "$values.parts",
+		},
 	},
 }
 

@@ -193,6 +193,11 @@ func TestAkriKeyOfWebhook(t *testing.T) {
 // TestGone checks that keys without a meaning say so, and name what replaces them.
 func TestGone(t *testing.T) {
 	for values, want := range map[string]string{
+		"{coap: {configuration: {enabled: true}}, agent: {host: {crictl: /x}}}":                  "remove the key\ncoap: a key",
+		"udev: {configuration: {brokerPod: {image: {repository: 'example.com:5000/video:v1'}}}}": "brokerPod.image.repository: it has a tag",
+		"onvif: {configuration: {brokerJob: {image: {repository: 'a/b@sha256:0123'}}}}":          "brokerJob.image.repository: it has a tag",
+		"custom: {discovery: {image: {repository: 'a:1'}}}":                                      "custom.discovery.image.repository: it has",
+		"opcua: {configuration: {brokerPod: {image: {repository: 'example.com:5000/opc'}}}}":     "",
 		"useLatestContainers: true":                                   "useLatestContainers: a key of Akri's chart that has no meaning here",
 		"agent: {image: {repository: example.com/agent}}":             "agent.image.repository: ",
 		"agent: {host: {crictl: /usr/local/bin/crictl}}":              "agents ask the kubelet",

@@ -55,6 +55,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	uid := configuration(t, client)
+	t.Run("a second release", func(t *testing.T) { testSecond(t, client, akri) })
 	t.Run("the original Akri runs", func(t *testing.T) { testOriginal(t, client, akri) })
 
 	for name, values := range valueSets(t) {
@@ -94,6 +95,30 @@ func TestInstall(t *testing.T) {
 	}
 	if _, err := akri.Install(ctx, parse(t, camera)); err != nil {
 		t.Errorf("install again: %v", err)
+	}
+}
+
+// testSecond checks that a release with only a Configuration lives next to the first.
+func testSecond(t *testing.T, client dynamic.Interface, akri *helm.Release) {
+	second := *akri
+	second.Name = "more"
+	const values = "{controller: {enabled: false}, agent: {enabled: false}, webhook: {enabled: false}, " +
+		"configurations: [{name: more, spec: {discoveryHandler: {name: onvif}}}]}"
+	if _, err := second.Install(t.Context(), parse(t, values)); err != nil {
+		t.Fatal(err)
+	}
+	more := client.Resource(configurations).Namespace(akri.Namespace)
+	if _, err := more.Get(t.Context(), "more", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if err := second.Uninstall(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := more.Get(t.Context(), "more", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after uninstalling: %v", err)
+	}
+	if _, err := client.Resource(crds).Get(t.Context(), crdNames[0], metav1.GetOptions{}); err != nil {
+		t.Errorf("the definitions of the first release: %v", err)
 	}
 }
 

@@ -174,6 +174,33 @@ func TestHooks(t *testing.T) {
 	}
 }
 
+// TestOnlyConfigurations checks that a release without parts of Akri has only what its values
+// list, and that one with nothing but the definitions still has them.
+func TestOnlyConfigurations(t *testing.T) {
+	const off = "{controller: {enabled: false}, webhook: {enabled: false}, agent: {enabled: false}"
+	const cameras = ", onvif: {configuration: {enabled: true, name: cameras}}"
+	for values, want := range map[string][]string{
+		off + cameras + "}": {"Configuration akri-system/cameras"},
+		off + ", extraObjects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}": {"ConfigMap /a"},
+	} {
+		if got := keysOf(render(t, values)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", values, got, want)
+		}
+		notes, err := release().Notes(parse(t, values))
+		if hooks, _ := release().Hooks(parse(t, values)); err != nil || len(hooks) > 0 || strings.Contains(notes, "delete crd") {
+			t.Errorf("%s: %d hooks, %v, and the notes\n%s", values, len(hooks), err, notes)
+		}
+	}
+	for _, values := range []string{off + "}", off + ", crds: {keep: false}" + cameras + "}"} {
+		all := render(t, values)
+		for _, name := range crdNames {
+			if all["CustomResourceDefinition /"+name] == nil || all["ValidatingAdmissionPolicy /akri-authors"] == nil {
+				t.Errorf("%s: %s or its policies are missing", values, name)
+			}
+		}
+	}
+}
+
 // TestTypos checks that keys that do not exist are refused, at every level.
 func TestTypos(t *testing.T) {
 	for values, want := range map[string]string{

@@ -14,37 +14,50 @@ import (
 // maxQuoted is how many bytes of a wrong value a message quotes.
 const maxQuoted = 60
 
-// check compares a value with the type that it will be decoded into.
-func check(path string, target reflect.Type, value any) *Fault {
-	if value == nil {
-		return nil
+// maxFaults bounds how many mistakes are reported.
+const maxFaults = 20
+
+// checker compares values with the types that they will be decoded into.
+type checker struct{ faults []*Fault }
+
+// check reports whether a value can be decoded. It takes out what cannot of lists and maps.
+func (c *checker) check(path string, target reflect.Type, value any) bool {
+	var fault *Fault
+	switch kind := target.Kind(); {
+	case value == nil || len(c.faults) >= maxFaults:
+	case kind == reflect.Pointer:
+		return c.check(path, target.Elem(), value)
+	case kind == reflect.Struct:
+		fault = c.checkStruct(path, target, value)
+	case kind == reflect.Map:
+		fault = c.checkMap(path, target, value)
+	case kind == reflect.Slice:
+		fault = c.checkList(path, target, value)
+	default:
+		fault = checkScalar(path, target, value)
 	}
-	switch target.Kind() {
-	case reflect.Pointer:
-		return check(path, target.Elem(), value)
-	case reflect.Struct:
-		return checkStruct(path, target, value)
-	case reflect.Map:
-		return checkMap(path, target, value)
-	case reflect.Slice:
-		items, ok := value.([]any)
-		if !ok {
-			return wrongType(path, "a list", value).Hintf("put a dash before each element, or write [a, b]")
-		}
-		for i, item := range items {
-			if item == nil && target.Elem().Kind() != reflect.Interface {
-				return Faultf(at(path, i), "empty").Hintf("write a value, or remove the dash")
-			}
-			if fault := check(at(path, i), target.Elem(), item); fault != nil {
-				return fault
-			}
-		}
-		return nil
+	if fault != nil {
+		c.faults = append(c.faults, fault)
 	}
-	return checkScalar(path, target, value)
+	return fault == nil
 }
 
-func checkStruct(path string, target reflect.Type, value any) *Fault {
+func (c *checker) checkList(path string, target reflect.Type, value any) *Fault {
+	items, ok := value.([]any)
+	if !ok {
+		return wrongType(path, "a list", value).Hintf("put a dash before each element, or write [a, b]")
+	}
+	for i, item := range items {
+		if item == nil && target.Elem().Kind() != reflect.Interface {
+			c.faults = append(c.faults, Faultf(at(path, i), "empty").Hintf("write a value, or remove the dash"))
+		} else if !c.check(at(path, i), target.Elem(), item) {
+			items[i] = nil
+		}
+	}
+	return nil
+}
+
+func (c *checker) checkStruct(path string, target reflect.Type, value any) *Fault {
 	entries, ok := value.(map[string]any)
 	if !ok {
 		return wrongType(path, "a map", value)
@@ -57,16 +70,39 @@ func checkStruct(path string, target reflect.Type, value any) *Fault {
 			remedy := "the keys are " + strings.Join(names, ", ")
 			if near := text.Nearest(key, names); near != "" {
 				remedy = "did you mean " + near + "?"
+			} else if owner := ownerOf(key, target, 3); owner != "" {
+				remedy = "write it below " + owner
 			}
 			fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hintf("%s", remedy)
 			fault.ofKey = true
-			return fault
-		}
-		if fault := check(join(path, key), field, entries[key]); fault != nil {
-			return fault
+			c.faults = append(c.faults, fault)
+			delete(entries, key)
+		} else if !c.check(join(path, key), field, entries[key]) {
+			delete(entries, key)
 		}
 	}
 	return nil
+}
+
+// ownerOf returns the path of the first struct that has a key, some levels within another, or "".
+func ownerOf(key string, within reflect.Type, levels int) string {
+	for _, field := range reflect.VisibleFields(within) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		inner := field.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if name == "" || name == "-" || inner.Kind() != reflect.Struct || levels == 0 {
+			continue
+		}
+		if fieldsOf(inner)[key] != nil {
+			return name
+		}
+		if owner := ownerOf(key, inner, levels-1); owner != "" {
+			return name + "." + owner
+		}
+	}
+	return ""
 }
 
 // fieldsOf returns the types of a struct's fields by key, including those of embedded
@@ -81,14 +117,14 @@ func fieldsOf(target reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-func checkMap(path string, target reflect.Type, value any) *Fault {
+func (c *checker) checkMap(path string, target reflect.Type, value any) *Fault {
 	entries, ok := value.(map[string]any)
 	if !ok {
 		return wrongType(path, "a map", value)
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		if fault := check(join(path, key), target.Elem(), entries[key]); fault != nil {
-			return fault
+		if !c.check(join(path, key), target.Elem(), entries[key]) {
+			delete(entries, key)
 		}
 	}
 	return nil

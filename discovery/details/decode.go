@@ -2,8 +2,10 @@ package details
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,31 +21,56 @@ var decoding sync.Mutex
 // The struct has a json tag for each field. Its fields may be structs, pointers, slices,
 // maps with strings as keys, strings, Booleans, integers of type int, and any. Fields
 // without a key, and those whose value is null, keep their values, which are the defaults.
-// An error is a *[Fault].
-func Decode(discoveryDetails string, into any) error {
+//
+// Then it calls the checks, which return mistakes in what was decoded. The error has all
+// mistakes, up to a bound, each a *[Fault]: see [Faults].
+func Decode(discoveryDetails string, into any, checks ...func() error) error {
 	decoding.Lock()
 	defer decoding.Unlock()
-	if _, fault := parse(discoveryDetails); fault != nil {
+	root, fault := parse(discoveryDetails)
+	if fault != nil {
 		return fault
 	}
+	wrong := decode(discoveryDetails, into)
+	known := len(wrong)
+	if known >= maxFaults || slices.ContainsFunc(wrong, func(f *Fault) bool { return f.Path == "" }) {
+		checks = nil // too little was decoded
+	}
+	for _, check := range checks {
+		for _, fault := range Faults(check()) {
+			if len(wrong) < maxFaults && (known == 0 || fault.independent(root, wrong[:known])) {
+				wrong = append(wrong, fault)
+			}
+		}
+	}
+	all := make([]error, len(wrong))
+	for i, fault := range wrong {
+		all[i] = fault
+	}
+	return errors.Join(all...)
+}
+
+// decode decodes what has no mistakes, and returns the others.
+func decode(discoveryDetails string, into any) []*Fault {
 	var tree any
 	if err := yaml.UnmarshalStrict([]byte(discoveryDetails), &tree); err != nil {
-		return invalidYAML(err)
+		return []*Fault{invalidYAML(err)}
 	}
 	if tree == nil {
 		tree = map[string]any{}
 	}
-	if fault := check("", reflect.TypeOf(into).Elem(), tree); fault != nil {
-		return fault
+	var c checker
+	if !c.check("", reflect.TypeOf(into).Elem(), tree) || len(c.faults) >= maxFaults {
+		return c.faults
 	}
 	data, err := json.Marshal(tree)
 	if err == nil {
 		err = json.Unmarshal(data, into)
 	}
 	if err != nil {
-		return Faultf("", "not valid: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return append(c.faults, Faultf("", "not valid: %s", strings.TrimPrefix(err.Error(), "json: ")))
 	}
-	return nil
+	return c.faults
 }
 
 // Text returns discoveryDetails that are nothing but a string. ok is false if they are

@@ -73,6 +73,7 @@ func TestDecodeFaults(t *testing.T) {
 	}{
 		"a misspelled key":       {"a: 1\n", "a: unknown key; the keys are any, deep, filter,", 1, 1},
 		"almost a key":           {"flag: true\nTexts: []\n", "Texts: unknown key; did you mean texts?", 2, 1},
+		"a key of a filter":      {"items: [a]", "items: unknown key; write it below filter", 1, 1},
 		"a key below a list":     {"deep:\n- port: 1\n- {prot: 2}\n", "deep[1].prot: unknown key; did you mean port?", 3, 4},
 		"an embedded type":       {"embedded: {}", "embedded: unknown key", 1, 1},
 		"a field without a key":  {"Hidden: x", "Hidden: unknown key", 1, 1},
@@ -288,4 +289,34 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%v is at %d:%d", err, line, column)
 		}
 	})
+}
+
+// TestAllMistakes checks that all mistakes are reported at once, without those that follow
+// from another.
+func TestAllMistakes(t *testing.T) {
+	const text = "textz: [a]\ndeep: [{port: a}, 7]\nmap: {a: 1, b: x}\ntext: wrong\nflag: no\nsmall: x\n"
+	var into sample
+	err := details.Decode(text, &into, func() error {
+		if into.Text != "wrong" || into.Map["b"] != "x" || len(into.Map) != 1 || len(into.Deep) != 2 {
+			t.Errorf("what has no mistakes was not decoded: %+v", into)
+		}
+		return errors.Join(
+			details.Faultf("text", "of a check"), nil,
+			details.Faultf("texts", "missing"),      // it is misspelt
+			details.Faultf("small", "out of range"), // it was not decoded
+			details.Faultf("deep", "too few"),       // some were not decoded
+		)
+	}, func() error { return details.Faultf("flag", "of another check") })
+	var found []string
+	for _, fault := range details.Faults(err) {
+		line, column := fault.Position(text)
+		found = append(found, fmt.Sprintf("%d:%d %s", line, column, fault.Path))
+	}
+	want := "2:15 deep[0].port, 2:34 deep[1], 3:10 map.a, 6:8 small, 1:1 textz, 4:7 text, 5:7 flag"
+	if got := strings.Join(found, ", "); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+	if found := details.Faults(details.Decode("deep: ["+strings.Repeat("{prot: 1},", 5000)+"]", &sample{})); len(found) > 30 {
+		t.Errorf("%d mistakes", len(found))
+	}
 }

@@ -1,6 +1,13 @@
 package details
 
-import "slices"
+import (
+	"errors"
+	"slices"
+
+	"github.com/tidwall/match"
+
+	"akri.sh/akri/internal/text"
+)
 
 // Filter is a list of values that devices must have, or must not have, in Akri's form:
 //
@@ -19,16 +26,28 @@ const (
 	Exclude Action = "Exclude"
 )
 
-// Check returns the mistake in a Filter, which may be nil.
-func (f *Filter) Check(path string) error {
+// Check returns the mistakes in a Filter, which may be nil. wrong, unless it is nil, returns
+// why no device can have an item, and what to write instead; or empty texts.
+func (f *Filter) Check(path string, wrong func(item string) (cause, hint string)) error {
 	switch {
 	case f == nil:
+		return nil
 	case f.Action != "" && f.Action != Include && f.Action != Exclude:
 		return Faultf(join(path, "action"), "want Include or Exclude, not %q", string(f.Action))
 	case f.Items == nil:
-		return Faultf(join(path, "items"), "missing").Hintf("write a list of values, which may be empty: []")
+		return Faultf(join(path, "items"), "missing").Hintf("write a list of values, such as [a, b]")
+	case len(f.Items) == 0 && f.Action != Exclude:
+		return Faultf(join(path, "items"), "empty, so that no device passes").Hintf("add items, or write action: Exclude to admit all devices")
+	case wrong == nil:
+		return nil
 	}
-	return nil
+	var mistakes []error
+	for i, item := range f.Items {
+		if cause, hint := wrong(item); cause != "" {
+			mistakes = append(mistakes, Faultf(at(path+".items", i), "%q is not %s", text.Truncate(item, maxQuoted), cause).Hintf("%s", hint))
+		}
+	}
+	return errors.Join(mistakes...)
 }
 
 // Admits reports whether a device with these values passes. matches compares an item of
@@ -44,5 +63,12 @@ func (f *Filter) Admits(matches func(item, value string) bool, values ...string)
 	return found == (f.Action != Exclude)
 }
 
-// Equal is the comparison for a [Filter] whose items are exact values.
-func Equal(item, value string) bool { return item == value }
+// Glob reports whether a pattern matches all of a text. In the pattern, * stands for any
+// characters, ? for any single one, and a backslash takes the meaning of the next.
+func Glob(pattern, value string) bool {
+	matched, _ := match.MatchLimit(value, pattern, maxGlobSteps)
+	return matched
+}
+
+// maxGlobSteps bounds the attempts for each byte of a text, which a pattern of many stars causes.
+const maxGlobSteps = 1000

@@ -13,11 +13,15 @@ func TestFilter(t *testing.T) {
 		refused string
 		admits  string // of a, ab, b
 	}{
-		"none":           {"", "", "a ab b "},
-		"include":        {"filter: {action: Include, items: [a]}", "", "a ab "},
-		"by default":     {"filter: {items: [a]}", "", "a ab "},
-		"include none":   {"filter: {action: Include, items: []}", "", ""},
-		"exclude":        {"filter: {action: Exclude, items: [a]}", "", "b "},
+		"no filter":    {"", "", "a ab b "},
+		"include":      {"filter: {action: Include, items: [a, ab]}", "", "a ab "},
+		"by default":   {"filter: {items: [a]}", "", "a "},
+		"include none": {"filter: {action: Include, items: []}", "filter.items: empty, so that no device passes; add items, or write", ""},
+		"none":         {"filter: {items: []}", "filter.items: empty", ""},
+		"wildcards":    {"filter: {items: ['a?']}", "", "ab "},
+		"wrong items": {"filter: {items: [a, x1, x2]}",
+			`filter.items[1]: "x1" is not a letter; write one` + "\n" + `filter.items[2]: "x2" is not a letter; write one`, ""},
+		"exclude":        {"filter: {action: Exclude, items: [a]}", "", "ab b "},
 		"exclude none":   {"filter: {action: Exclude, items: []}", "", "a ab b "},
 		"lower case":     {"filter: {action: exclude, items: [a]}", `filter.action: want Include or Exclude, not "exclude"`, ""},
 		"without a list": {"filter: {action: Exclude}", "filter.items: missing; write a list of values", ""},
@@ -26,7 +30,12 @@ func TestFilter(t *testing.T) {
 			var into sample
 			err := details.Decode(tc.text, &into)
 			if err == nil {
-				err = into.Filter.Check("filter")
+				err = into.Filter.Check("filter", func(item string) (cause, hint string) {
+					if strings.HasPrefix(item, "x") {
+						return "a letter", "write one"
+					}
+					return "", ""
+				})
 			}
 			if tc.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.refused) {
@@ -39,7 +48,7 @@ func TestFilter(t *testing.T) {
 			}
 			admitted := ""
 			for _, values := range []string{"a", "ab", "b"} {
-				if into.Filter.Admits(details.Equal, strings.Split(values, "")...) {
+				if into.Filter.Admits(details.Glob, values) {
 					admitted += values + " "
 				}
 			}

@@ -107,6 +107,23 @@ func (c *call) unchanged(why string) {
 	}
 }
 
+// failed returns how often a failure was counted.
+func (c *call) failed(reason string) float64 {
+	c.t.Helper()
+	families, err := c.registry.Gather()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "akri_handler_failures_total" && metric.GetLabel()[0].GetValue() == reason {
+				return metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
 func homieDetails(url string) string {
 	return fmt.Sprintf("broker: {url: %q}\nconvention: homie\n", url)
 }

@@ -115,7 +115,7 @@ type camera struct {
 // admitted reports whether a camera passes the filters for its addresses. If it does not
 // say its IP address, which may need credentials, the one in its URL counts.
 func (c *camera) admitted(d *details.Details) bool {
-	return d.IPAddresses.Admits(strings.EqualFold, c.ip()) && d.MACAddresses.Admits(strings.EqualFold, c.facts[PropertyMACAddress])
+	return d.IPAddresses.Admits(details.MatchesAddress, c.ip()) && d.MACAddresses.Admits(details.MatchesMAC, c.facts[PropertyMACAddress])
 }
 
 func (c *camera) ip() string {
@@ -178,7 +178,7 @@ func devices(cameras []*camera, d *details.Details) []discovery.Device {
 // admits reports whether a device passes the filters for what it announces.
 func admits(d *details.Details, uuid string, scopes []string) bool {
 	matches := func(item, value string) bool { return wsdiscovery.NormalUUID(item) == value }
-	return d.UUIDs.Admits(matches, uuid) && d.Scopes.Admits(shared.Equal, scopes...)
+	return d.UUIDs.Admits(matches, uuid) && d.Scopes.Admits(shared.Glob, scopes...)
 }
 
 // checkURL returns an error unless a URL that a host announces is one of a device service

@@ -371,7 +371,11 @@ func TestFilters(t *testing.T) {
 	for text, want := range map[string]bool{
 		"ipAddresses: {action: Include, items: [10.0.0.1]}":             true,
 		"ipAddresses: {action: Exclude, items: [10.0.0.1]}":             false,
-		"ipAddresses: {action: Include, items: []}":                     false,
+		"ipAddresses: {items: [10.0.0.0/30]}":                           true,
+		"ipAddresses: {items: [10.0.1.0/24, 'fd00::/8']}":               false,
+		"macAddresses: {items: [02-00-00-00-00-01]}":                    true,
+		"macAddresses: {action: Exclude, items: ['020000000001']}":      false,
+		"scopes: {items: ['onvif://www.onvif.org/name/*']}":             true,
 		"ipAddresses: {action: Exclude, items: []}":                     true,
 		"macAddresses: {action: Include, items: ['02:00:00:00:00:01']}": true,
 		"macAddresses: {action: Include, items: ['02:00:00:00:00:0A']}": false,

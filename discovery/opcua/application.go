@@ -61,9 +61,9 @@ func clean(s string) string {
 // type and passes as a server.
 func admits(d *details.Details, a application) bool {
 	return (a.kind == "" || slices.Contains(d.ApplicationTypes, a.kind)) &&
-		d.ApplicationNames.Admits(shared.Equal, a.name) &&
-		d.ApplicationURIs.Admits(shared.Equal, a.uri) &&
-		d.ProductURIs.Admits(shared.Equal, a.product)
+		d.ApplicationNames.Admits(shared.Glob, a.name) &&
+		d.ApplicationURIs.Admits(shared.Glob, a.uri) &&
+		d.ProductURIs.Admits(shared.Glob, a.product)
 }
 
 // device returns the device of an application.

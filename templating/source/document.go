@@ -51,7 +51,7 @@ type Document struct {
 func Parse(file string, data []byte) ([]*Document, error) {
 	var documents []*Document
 	before := 0
-	for _, part := range split(data) {
+	for _, part := range Split(data) {
 		d, err := parse(file, before, part)
 		if err != nil {
 			return nil, err
@@ -64,8 +64,8 @@ func Parse(file string, data []byte) ([]*Document, error) {
 	return documents, nil
 }
 
-// split splits a file before each line that begins with ---.
-func split(data []byte) [][]byte {
+// Split splits a file before each line that begins with ---.
+func Split(data []byte) [][]byte {
 	var parts [][]byte
 	start := 0
 	for at := 0; at < len(data); {
@@ -90,7 +90,14 @@ func isSeparator(line []byte) bool {
 
 func parse(file string, before int, data []byte) (*Document, error) {
 	d := &Document{file: file, before: before, lines: strings.Split(string(data), "\n")}
-	asJSON, err := yaml.YAMLToJSONStrict(data)
+	var root yamlv3.Node
+	asJSON, err := yaml.YAMLToJSON(data)
+	if err == nil { // YAMLToJSONStrict takes a key after a merge key (<<) for a second one
+		err = yamlv3.Unmarshal(data, &root)
+	}
+	if err == nil {
+		err = root.Decode(new(any)) // finds keys that are set twice
+	}
 	if err != nil {
 		return nil, syntaxError(file, before, err)
 	}
@@ -104,10 +111,6 @@ func parse(file string, before int, data []byte) (*Document, error) {
 	object, ok := value.(map[string]any)
 	if !ok {
 		return nil, &SyntaxError{File: file, Line: before + 1, Err: ErrNotObject}
-	}
-	var root yamlv3.Node
-	if err := yamlv3.Unmarshal(data, &root); err != nil {
-		return nil, syntaxError(file, before, err)
 	}
 	d.object = object
 	if len(root.Content) > 0 {
@@ -148,6 +151,7 @@ func syntaxError(file string, before int, err error) *SyntaxError {
 		return &SyntaxError{File: file, Err: errors.New(message)}
 	}
 	_, rest, _ := strings.Cut(message, ":")
+	rest, _, _ = strings.Cut(rest, " at line ") // of the document, not of the file
 	return &SyntaxError{File: file, Line: before + line, Err: errors.New(strings.TrimSpace(rest))}
 }
 

@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -71,7 +72,9 @@ func TestParse(t *testing.T) {
 		"nothing":             {"", ""},
 		"separators":          {"---\n---\n# x\n", ""},
 		"not YAML":            {"a: 1\n---\na: [\n", "c.yaml:3"},
-		"twice":               {"a: 1\n---\nb: 1\nb: 2\n", `c.yaml:4: key "b" already set`},
+		"twice":               {"a: 1\n---\nb: 1\nb: 2\n", `c.yaml:4: mapping key "b" already defined`},
+		"twice, with a merge": {"a: &a {b: 1}\nc:\n  <<: *a\n  b: 2\n  b: 3\n", `c.yaml:5: mapping key "b" already defined`},
+		"merges":              {"a: &a {b: 1, c: 1}\nd:\n  <<: *a\n  b: 2\n", ""},
 		"a list":              {"a: 1\n---\n- 1\n", "c.yaml:2: this is not an object"},
 		"a separator alone":   {"--- # x\na: 1\n", ""},
 		"not an object":       {"text", "c.yaml:1: this is not an object"},
@@ -98,6 +101,14 @@ func TestParse(t *testing.T) {
 		if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 			t.Errorf("%s: error is %v, want one with %q", name, err, tc.err)
 		}
+	}
+}
+
+// TestMerge checks that a key after a merge key overrides it, as for kubectl.
+func TestMerge(t *testing.T) {
+	documents, err := source.Parse("c.yaml", []byte("base: &base {a: 1, b: 1}\nspec:\n  <<: *base\n  b: 2\n"))
+	if err != nil || fmt.Sprint(documents[0].Object()["spec"]) != "map[a:1 b:2]" {
+		t.Errorf("got %v, %v", documents, err)
 	}
 }
 

@@ -3,17 +3,32 @@ Translates the keys of Akri's own chart: files/akri.yaml has them with their def
 files/akri-gone.yaml those that have no meaning here.
 */}}
 
-{{/* Fails if a key is set that has no meaning here, except to what was Akri's default. */}}
+{{/* Fails if keys are set that have no meaning here, except to what was Akri's default, or a tag is in a repository. */}}
 {{- define "akri.gone" -}}
 {{- $root := . }}
+{{- $refused := list }}
 {{- range .Files.Get "files/akri-gone.yaml" | fromYamlArray }}
 {{- $value := $root.Values }}
 {{- range splitList "." .key }}
 {{- $value = ternary (get (default dict $value) .) nil (kindIs "map" $value) }}
 {{- end }}
 {{- if and $value (not (has "object" .values)) (not (has (toString $value) (toStrings .values))) }}
-{{- fail (printf "%s: a key of Akri's chart that has no meaning here: %s" .key .message) }}
+{{- $refused = append $refused (printf "%s: a key of Akri's chart that has no meaning here: %s" .key .message) }}
 {{- end }}
+{{- end }}
+{{- range $key := list "debugEcho" "udev" "onvif" "opcua" "custom" }}
+{{- range $path := list "configuration.brokerPod" "configuration.brokerJob" "discovery" }}
+{{- $value := get $root.Values $key }}
+{{- range splitList "." (printf "%s.image.repository" $path) }}
+{{- $value = ternary (get (default dict $value) .) nil (kindIs "map" $value) }}
+{{- end }}
+{{- if and (or (eq $key "custom") (ne $path "discovery")) (regexMatch ":[^/]*$" (default "" $value)) }}
+{{- $refused = append $refused (printf "%s.%s.image.repository: it has a tag or a digest: write the tag as image.tag next to it" $key $path) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with $refused }}
+{{- fail (join "\n" .) }}
 {{- end }}
 {{- end }}
 

@@ -27,6 +27,17 @@ with the keys of Akri's own chart translated.
 {{- $_ := set $values "configurations" (append $values.configurations (dict "name" $configuration.name "spec" $spec)) }}
 {{- end }}
 {{- end }}
+{{- $parts := or $values.controller.enabled $values.webhook.enabled $values.agent.enabled $akri.custom.discovery.enabled }}
+{{- range $values.handlers }}
+{{- $parts = or $parts .enabled }}
+{{- end }}
+{{- if and (not $parts) (or $values.configurations $values.extraObjects) }}
+{{- /* A second release, whose Configurations another one serves. */}}
+{{- $_ := set $values.rbac "enabled" false }}
+{{- $_ := set $values.hooks "enabled" false }}
+{{- $_ := set $values.crds "enabled" (not $values.crds.keep) }}
+{{- end }}
+{{- $_ := set $values "parts" (or (not (not $parts)) $values.crds.enabled) }}
 {{- toYaml $values }}
 {{- end }}
 

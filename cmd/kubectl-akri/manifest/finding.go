@@ -82,7 +82,7 @@ func fromBroken(f *File) finding.Finding {
 		found.Hint += "; quote a value that starts with {{ or contains a colon"
 	}
 	switch {
-	case strings.Contains(found.Cause, "already set in map"), strings.Contains(found.Cause, "already defined"):
+	case strings.Contains(found.Cause, "already defined"):
 		found.Hint = "the key is set twice: remove one"
 	case errors.Is(f.Err, source.ErrNotObject):
 		found.Hint = "a document starts with apiVersion: and kind:"

@@ -2,9 +2,9 @@ package offline
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -34,11 +34,12 @@ configurationBrokerResources that create the same objects. These fields remain
 supported; you do not have to convert them.
 
 Configurations of older versions of Akri must be converted: protocol (before 0.4)
-becomes discoveryHandler, properties becomes brokerProperties, brokerPodSpec in
-spec is converted like one in brokerSpec, and units is removed.
+becomes discoveryHandler, properties becomes brokerProperties, brokerPodSpec or
+brokerJobSpec in spec is converted like one in brokerSpec, and units is removed.
 
-Finalizers, status and other metadata that the cluster has set are removed. Comments
-and everything else in the files are kept. Differences are reported on stderr.`,
+Finalizers, status and other metadata that the cluster has set are removed. All other
+lines of the files stay as they are, with their comments. Maps in one line that
+change, as in JSON, become several. Differences are reported on stderr.`,
 		Example: `  kubectl akri convert -f old.yaml > new.yaml
   kubectl get akric akri-onvif -o yaml | kubectl akri convert -f -`,
 		Args: noArgs,
@@ -59,24 +60,14 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	_, findings := load(all, nil) // an error in the input would also be in the result
 	var out bytes.Buffer
 	var notes []string
-	if len(findings) == 0 {
-		for _, f := range all {
-			fileNotes, err := convertFile(&out, f)
-			if err != nil {
-				findings = append(findings, findingOf(f, err))
-			}
-			notes = append(notes, fileNotes...)
+	for i := 0; i < len(all) && len(findings) == 0; i++ {
+		fileNotes, err := convertFile(&out, all[i].Data)
+		if err != nil {
+			found, _ := errors.AsType[finding.Finding](err)
+			found.File, found.Cause = all[i].Name, cmp.Or(found.Cause, err.Error())
+			findings = append(findings, found)
 		}
-	}
-	_, err = source.Parse("result", out.Bytes())
-	if invalid, ok := errors.AsType[*source.SyntaxError](err); ok && len(findings) == 0 {
-		// An alias (*name) may refer to an anchor in a removed field.
-		findings = append(findings, finding.Finding{
-			Mistake: finding.Mistake{
-				Cause: "the result would not be valid YAML: " + invalid.Err.Error(),
-				Hint:  "replace anchors (&name) and aliases (*name) with their content before converting",
-			},
-		})
+		notes = append(notes, fileNotes...)
 	}
 	if count := manifest.Show(streams.Err, findings, all); count > 0 {
 		return errFound(count, "; nothing was printed")
@@ -88,129 +79,142 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	return err
 }
 
-// findingOf returns the finding for an error in converting a file.
-func findingOf(f *manifest.File, err error) finding.Finding {
-	if found, ok := errors.AsType[finding.Finding](err); ok {
-		found.File = f.Name
-		return found
-	}
-	return finding.Finding{Mistake: finding.Mistake{Cause: f.Name + ": " + err.Error()}}
-}
-
 // convertFile writes a file with its Configurations converted, and returns notes on
 // what differs in the result.
-func convertFile(out *bytes.Buffer, f *manifest.File) (notes []string, err error) {
-	decoder := yamlv3.NewDecoder(bytes.NewReader(f.Data))
-	for {
-		var document yamlv3.Node
-		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
-			return notes, nil
+func convertFile(out *bytes.Buffer, data []byte) (notes []string, err error) {
+	before := 0
+	for i, document := range source.Split(data) {
+		if out.Len() > 0 && !bytes.HasSuffix(out.Bytes(), []byte("\n")) {
+			out.WriteString("\n")
+		}
+		if i == 0 && out.Len() > 0 && !bytes.HasPrefix(document, []byte("---")) {
+			out.WriteString("---\n") // after another file
+		}
+		documentNotes, err := convertDocument(out, string(document))
+		if found, ok := errors.AsType[finding.Finding](err); ok {
+			found.Line += before
+			return nil, found
 		} else if err != nil {
 			return nil, err
 		}
-		if len(document.Content) == 0 || document.Content[0].Tag == "!!null" {
-			continue
-		}
-		for _, root := range elements(document.Content[0]) {
-			documentNotes, err := convertDocument(root)
+		before += bytes.Count(document, []byte("\n"))
+		notes = append(notes, documentNotes...)
+	}
+	return notes, nil
+}
+
+func encode(root *yamlv3.Node) (string, error) {
+	var out bytes.Buffer
+	encoder := yamlv3.NewEncoder(&out)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	err := errors.Join(encoder.Encode(root), encoder.Close())
+	return out.String(), err
+}
+
+// convertDocument writes a document with its Configurations converted, and returns notes on
+// what differs. Other kinds, and all other lines, are as they were.
+func convertDocument(out *bytes.Buffer, text string) (notes []string, err error) {
+	var document yamlv3.Node
+	parsed, err := source.Parse("", []byte(text))
+	if err == nil {
+		err = yamlv3.Unmarshal([]byte(text), &document)
+	}
+	if err != nil || len(parsed) == 0 {
+		out.WriteString(text)
+		return nil, err
+	}
+	root, object := document.Content[0], parsed[0].Object()
+	kind, items := get(root, "kind"), get(root, "items")
+	switch {
+	case kind != nil && strings.HasSuffix(kind.Value, "List") && items != nil && items.Kind == yamlv3.SequenceNode: // as kubectl get prints it
+		for _, item := range items.Content {
+			text, err := encode(item)
 			if err != nil {
 				return nil, err
 			}
-			notes = append(notes, documentNotes...)
-			if out.Len() > 0 {
-				out.WriteString("---\n")
-			}
-			if err := encode(out, root); err != nil {
+			itemNotes, err := convertFile(out, []byte(text))
+			if err != nil {
 				return nil, err
 			}
-		}
-	}
-}
-
-// elements returns the items of a List as printed by kubectl get, or else the
-// document itself.
-func elements(root *yamlv3.Node) []*yamlv3.Node {
-	kind, items := get(root, "kind"), get(root, "items")
-	if kind != nil && items != nil && strings.HasSuffix(kind.Value, "List") && items.Kind == yamlv3.SequenceNode {
-		return items.Content
-	}
-	return []*yamlv3.Node{root}
-}
-
-func encode(out *bytes.Buffer, root *yamlv3.Node) error {
-	encoder := yamlv3.NewEncoder(out)
-	encoder.SetIndent(2)
-	encoder.CompactSeqIndent()
-	if err := encoder.Encode(root); err != nil {
-		return err
-	}
-	return encoder.Close()
-}
-
-// convertDocument converts a Configuration in place. Other kinds are unchanged.
-func convertDocument(root *yamlv3.Node) (notes []string, err error) {
-	var object struct {
-		Metadata struct {
-			Name string `yaml:"name"`
-		} `yaml:"metadata"`
-		Spec struct {
-			BrokerSpec struct {
-				BrokerPodSpec map[string]any `yaml:"brokerPodSpec"`
-				BrokerJobSpec map[string]any `yaml:"brokerJobSpec"`
-			} `yaml:"brokerSpec"`
-			InstanceServiceSpec      map[string]any `yaml:"instanceServiceSpec"`
-			ConfigurationServiceSpec map[string]any `yaml:"configurationServiceSpec"`
-		} `yaml:"spec"`
-	}
-	if kind := get(root, "kind"); kind == nil || kind.Value != "Configuration" {
-		return nil, nil
-	}
-	if version := get(root, "apiVersion"); version != nil && !manifest.IsAkri(map[string]any{"apiVersion": version.Value}) {
-		return nil, nil
-	}
-	dropServerFields(root)
-	notes, modernized, err := modernize(get(root, "spec"))
-	if err != nil {
-		return nil, err
-	}
-	if err := root.Decode(&object); err != nil {
-		return nil, err
-	}
-	lists, err := convert.BrokerResources(convert.Fields{
-		BrokerPodSpec: object.Spec.BrokerSpec.BrokerPodSpec, BrokerJobSpec: object.Spec.BrokerSpec.BrokerJobSpec,
-		InstanceServiceSpec: object.Spec.InstanceServiceSpec, ConfigurationServiceSpec: object.Spec.ConfigurationServiceSpec,
-	})
-	if err != nil {
-		return nil, err
-	}
-	name := object.Metadata.Name
-	for i, note := range notes {
-		notes[i] = name + ": " + note
-	}
-	if len(lists.Instance)+len(lists.Configuration) == 0 {
-		if !modernized {
-			notes = append(notes, name+": nothing to convert")
+			notes = append(notes, itemNotes...)
 		}
 		return notes, nil
+	case textAt(object, "kind") != "Configuration" || !manifest.IsAkri(object):
+		out.WriteString(text)
+		return nil, nil
 	}
-	spec := get(root, "spec")
-	spec.Style &^= yamlv3.FlowStyle // {} becomes a block map
-	for _, field := range []string{"brokerSpec", "instanceServiceSpec", "configurationServiceSpec"} {
-		if commented(spec, field) {
-			notes = append(notes, name+": "+field+": its comments are lost: copy them manually")
+	name := textAt(object, "metadata", "name")
+	e := &editor{root: root, lines: line.FindAllString(text, -1)}
+	notes, err = e.convert(object["spec"], name)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.edited && len(e.flow) > 0:
+		for _, n := range e.flow {
+			n.Style &^= yamlv3.FlowStyle
 		}
-		remove(spec, field)
+		if text, err = encode(root); err == nil {
+			_, err = convertDocument(out, text)
+		}
+	case e.edited:
+		text = strings.Join(e.lines, "")
+		_, err = source.Parse("", []byte(text))
+		if invalid, ok := errors.AsType[*source.SyntaxError](err); ok { // an alias to a removed field
+			err = errorAt(root, "the result would not be valid YAML: "+invalid.Err.Error(), withoutAnchors)
+		}
+		out.WriteString(text)
+	default:
+		out.WriteString(text)
+		notes = []string{"nothing to convert"}
 	}
-	if err := add(spec, templating.InstanceLevel, lists.Instance); err != nil {
+	for i, note := range notes {
+		notes[i] = cmp.Or(name, "Configuration") + ": " + note
+	}
+	return notes, err
+}
+
+// oldFields are the fields of a spec that are converted.
+var oldFields = []string{"brokerSpec", "brokerPodSpec", "brokerJobSpec", "instanceServiceSpec", "configurationServiceSpec"}
+
+// convert replaces the fields of a spec.
+func (e *editor) convert(value any, name string) (notes []string, err error) {
+	e.dropServerFields()
+	notes, err = e.modernize()
+	if err != nil {
 		return nil, err
 	}
-	if err := add(spec, templating.ConfigurationLevel, lists.Configuration); err != nil {
-		return nil, err
+	spec, _ := value.(map[string]any)
+	field := func(broker, key string) map[string]any {
+		parent, _ := spec[broker].(map[string]any)
+		inside, _ := parent[key].(map[string]any)
+		if outside, found := spec[key].(map[string]any); found { // as in older versions
+			return outside
+		}
+		return inside
+	}
+	lists, err := convert.BrokerResources(convert.Fields{
+		BrokerPodSpec: field("brokerSpec", "brokerPodSpec"), BrokerJobSpec: field("brokerSpec", "brokerJobSpec"),
+		InstanceServiceSpec: field("", "instanceServiceSpec"), ConfigurationServiceSpec: field("", "configurationServiceSpec"),
+	})
+	if err != nil || len(lists.Instance)+len(lists.Configuration) == 0 {
+		return notes, err
+	}
+	for _, key := range oldFields {
+		if spec[key] != nil && get(get(e.root, "spec"), key) == nil {
+			return nil, errorAt(e.root, key+" is written elsewhere", withoutAnchors)
+		}
+		if comment.MatchString(e.replace("", "spec", key)) {
+			notes = append(notes, key+": its comments are lost: copy them manually")
+		}
+	}
+	for _, d := range convert.Doubts(spec, name) {
+		notes = append(notes, d.In("").Error())
 	}
 	for _, r := range slices.Concat(lists.Instance, lists.Configuration) {
-		notes = append(notes, name+": "+r.From.String()+": "+differs[r.From.String()])
+		notes = append(notes, r.From.String()+": "+differs[r.From.String()])
 	}
-	return notes, nil
+	return notes, errors.Join(e.add(templating.InstanceLevel, lists.Instance), e.add(templating.ConfigurationLevel, lists.Configuration))
 }
 
 // differs describes, for each old field, how the new form differs.
@@ -222,47 +226,6 @@ var differs = map[string]string{
 		"Jobs",
 	"configurationServiceSpec": "the Service exists as long as there is a device, not only while a broker runs, and also selects the Pods " +
 		"of Jobs",
-}
-
-// dropServerFields removes what kubectl get prints and must not be applied: fields that the
-// API server sets, and finalizers. Those of the original Akri's agents are bare names of
-// nodes, and nobody would take them off a Configuration that is created again.
-func dropServerFields(root *yamlv3.Node) {
-	remove(root, "status")
-	metadata := get(root, "metadata")
-	for _, field := range []string{
-		"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generation", "managedFields",
-		"resourceVersion", "selfLink", "uid",
-	} {
-		remove(metadata, field)
-	}
-	annotations := get(metadata, "annotations")
-	remove(annotations, "kubectl.kubernetes.io/last-applied-configuration")
-	if annotations != nil && len(annotations.Content) == 0 {
-		remove(metadata, "annotations")
-	}
-}
-
-// add appends templates to a list, creating it if necessary.
-func add(spec *yamlv3.Node, level templating.Level, resources []convert.Resource) error {
-	if len(resources) == 0 {
-		return nil
-	}
-	list := get(spec, level.String())
-	if list == nil || list.Kind != yamlv3.SequenceNode {
-		remove(spec, level.String())
-		list = &yamlv3.Node{Kind: yamlv3.SequenceNode}
-		spec.Content = append(spec.Content, &yamlv3.Node{Kind: yamlv3.ScalarNode, Value: level.String()}, list)
-	}
-	list.Style &^= yamlv3.FlowStyle // [] becomes a block list
-	for _, r := range resources {
-		var template yamlv3.Node
-		if err := template.Encode(r.Template); err != nil {
-			return err
-		}
-		list.Content = append(list.Content, &template)
-	}
-	return nil
 }
 
 // get returns the value of a key of a map, or nil.
@@ -285,20 +248,4 @@ func indexOf(parent *yamlv3.Node, key string) int {
 		}
 	}
 	return -1
-}
-
-// commented reports whether there are comments at or below a key.
-func commented(parent *yamlv3.Node, key string) bool {
-	var hasComment func(*yamlv3.Node) bool
-	hasComment = func(n *yamlv3.Node) bool {
-		return n.HeadComment+n.LineComment+n.FootComment != "" || slices.ContainsFunc(n.Content, hasComment)
-	}
-	i := indexOf(parent, key)
-	return i >= 0 && (hasComment(parent.Content[i]) || hasComment(parent.Content[i+1]))
-}
-
-func remove(parent *yamlv3.Node, key string) {
-	if i := indexOf(parent, key); i >= 0 {
-		parent.Content = slices.Delete(parent.Content, i, i+2)
-	}
 }

@@ -138,3 +138,54 @@ func withoutComments(text string) string {
 	}
 	return strings.Join(kept, "")
 }
+
+// TestConvertKeepsText checks that everything but the converted fields stays as it is.
+func TestConvertKeepsText(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const (
+		odd = "# 100% of \t tabs   \n\n" +
+			"  discoveryHandler:   # ü, 😀, \u00a0\n    'name':   \"udev\"\n    discoveryDetails: >-\n      folded   text\n\n      'udevRules'\n" +
+			"\n\n  # of capacity\n  capacity: 0x2   # hexadecimal\n" +
+			"  brokerProperties: {A:   'b', \"C\": \"%s\\u00e9\",\n    D: 'e \u0085\u2028 f'}\n"
+		broker = "  brokerSpec:\n    brokerPodSpec:\n      containers:\n        - name: a\n\n        - name: b\n          command: [\"%d\", |-\n"
+	)
+	head := "\ufeffapiVersion: akri.sh/v0\nkind: Configuration\nmetadata:\n    name: a\n    labels: {b: c}\nspec:\n"
+	const rack = "kind: Rack\nitems: [ a ]\n---\n"
+	const list = "  instanceBrokerResources:\n    - {apiVersion: v1, kind:   ConfigMap, metadata: {name: c}}\n    # c\n"
+	pod := strings.Replace(broker, "[\"%d\", |-\n", "[\"%d\"]\n", 1)
+	tail := "---\n# another\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  a: |\n    b   \n\n...\n"
+	for name, tc := range map[string]struct{ in, before, after string }{
+		"at the end":        {head + odd + pod + tail, head + odd + "  instanceBrokerResources:\n", tail},
+		"first":             {head + pod + odd + tail, head + odd + "  instanceBrokerResources:\n", tail},
+		"at the top level":  {head + odd + strings.Replace(pod, "brokerSpec:\n    brokerPodSpec", "brokerPodSpec", 1), head + odd, ""},
+		"nothing":           {head + odd + tail, head + odd + tail, ""},
+		"without a newline": {head + pod + strings.TrimSuffix(odd, "\n"), head + odd + "  instanceBrokerResources:\n", ""},
+		"of older versions": {head + "  properties: {A:   b}  # c\n  units: x\n" + tail, head + "  brokerProperties: {A:   b}  # c\n" + tail, ""},
+		"from the cluster": {
+			strings.Replace(head, "    name", "    uid: x\n    finalizers:\n    - node\n    name", 1) + odd + "status:\n  a: b\n" + tail,
+			head + odd + tail, "",
+		},
+		"an existing list": {head + list + "\n" + pod + odd, head + list + "    - apiVersion", "\n\n" + odd},
+		"other kinds":      {rack + head[3:] + odd + tail, rack + head[3:] + odd + tail, ""},
+		"after another":    {tail + "---\n" + head[3:] + pod, tail + "---\n" + head[3:] + "  instanceBrokerResources:\n", ""},
+		"a flow": {
+			"{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, uid: x}, spec: {capacity: 1}} # x\n",
+			"apiVersion: akri.sh/v0\n", "spec: {capacity: 1}\n",
+		},
+	} {
+		for _, end := range []string{"\n", "\r\n"} {
+			write(t, "in.yaml", strings.ReplaceAll(tc.in, "\n", end))
+			got := output(t, "convert", "-f", "in.yaml")
+			if end != "\n" && name != "a flow" && strings.Count(got, "\n") != strings.Count(got, end) {
+				t.Errorf("%s: the result mixes line ends: %q", name, got)
+			}
+			if got = strings.ReplaceAll(got, end, "\n"); !strings.HasPrefix(got, tc.before) || !strings.HasSuffix(got, tc.after) {
+				t.Errorf("%s: got\n%s, want\n%s, and in the end\n%s", name, got, tc.before, tc.after)
+			}
+			write(t, "again.yaml", got)
+			if again := output(t, "convert", "-f", "again.yaml"); again != got {
+				t.Errorf("%s: converting the result again changes it:\n%s", name, again)
+			}
+		}
+	}
+}

@@ -1,7 +1,7 @@
 package offline
 
 import (
-	"errors"
+	"strings"
 
 	"akri.sh/akri/discovery/details"
 	"akri.sh/akri/internal/finding"
@@ -9,7 +9,7 @@ import (
 	"akri.sh/akri/templating/source"
 )
 
-// checkDetails finds the mistake in discoveryDetails that their handler would refuse.
+// checkDetails finds the mistakes in discoveryDetails that their handler would refuse.
 func checkDetails(c *source.Document, validators map[string]func(string) error) []finding.Finding {
 	spec, _ := c.Object()["spec"].(map[string]any)
 	handler, _ := spec["discoveryHandler"].(map[string]any)
@@ -19,19 +19,14 @@ func checkDetails(c *source.Document, validators map[string]func(string) error) 
 	if !known || !isText && handler["discoveryDetails"] != nil { // the schema's check reports a wrong type
 		return nil
 	}
-	err := validate(text)
-	if err == nil {
-		return nil
-	}
-	found := finding.Finding{Mistake: finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}}
-	var pos templating.Pos
-	if fault, ok := errors.AsType[*details.Fault](err); ok {
-		found.Cause, found.Hint = fault.Cause, fault.Hint
-		if fault.Path != "" {
-			found.Path += ": " + fault.Path
-		}
+	var findings []finding.Finding
+	for _, fault := range details.Faults(validate(text)) {
+		found := finding.Finding{Mistake: fault.Mistake}
+		found.Path = strings.TrimSuffix("spec.discoveryHandler.discoveryDetails: "+fault.Path, ": ")
+		var pos templating.Pos
 		pos.Line, pos.Column = fault.Position(text)
+		found.Position = c.Locate(pathOf("spec", "discoveryHandler", "discoveryDetails"), templating.Diagnostic{Pos: pos})
+		findings = append(findings, found)
 	}
-	found.Position = c.Locate(pathOf("spec", "discoveryHandler", "discoveryDetails"), templating.Diagnostic{Pos: pos})
-	return []finding.Finding{found}
+	return findings
 }

@@ -1,9 +1,9 @@
 package offline
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
 
@@ -17,43 +17,45 @@ func errorAt(at *yamlv3.Node, cause, hint string) error {
 }
 
 // modernize replaces the fields that older versions of Akri had in a spec by those that
-// took their place, and returns notes on what is lost. changed reports whether there were
-// any.
-func modernize(spec *yamlv3.Node) (notes []string, changed bool, err error) {
-	former := []struct {
-		key, successor string
-		convert        func(*yamlv3.Node) (*yamlv3.Node, []string, error)
-	}{
-		{"protocol", "discoveryHandler", handlerOf},
-		{"properties", "brokerProperties", unchanged},
-		{"brokerPodSpec", "brokerSpec", func(pod *yamlv3.Node) (*yamlv3.Node, []string, error) {
-			return mapping(scalar("brokerPodSpec"), pod), nil, nil
-		}},
-	}
-	for _, f := range former {
-		at := indexOf(spec, f.key)
+// took their place, and returns notes on what is lost.
+func (e *editor) modernize() (notes []string, err error) {
+	spec := get(e.root, "spec")
+	for _, former := range [][2]string{
+		{"protocol", "discoveryHandler"}, {"properties", "brokerProperties"}, {"brokerPodSpec", "brokerSpec"}, {"brokerJobSpec", "brokerSpec"},
+	} {
+		at := indexOf(spec, former[0])
 		if at < 0 {
 			continue
 		}
 		key := spec.Content[at]
-		if get(spec, f.successor) != nil {
-			return nil, false, errorAt(key, fmt.Sprintf("%s and its successor %s are both set", f.key, f.successor), "keep one")
+		if get(spec, former[1]) != nil {
+			return nil, errorAt(key, fmt.Sprintf("%s and its successor %s are both set", former[0], former[1]), "keep one")
 		}
-		value, lost, err := f.convert(spec.Content[at+1])
-		if err != nil {
-			return nil, false, err
+		switch former[0] {
+		case "protocol":
+			handler, lost, err := handlerOf(spec.Content[at+1])
+			if err != nil {
+				return nil, err
+			}
+			successor := scalar(former[1])
+			successor.LineComment = key.LineComment
+			text, err := encode(mapping(successor, handler))
+			if err != nil {
+				return nil, err
+			}
+			e.replace(text, "spec", former[0])
+			key.Value, spec.Content[at+1], notes = former[1], handler, lost
+		case "properties":
+			from, _, _ := e.span("spec", former[0])
+			e.lines[from], e.edited = strings.Replace(e.lines[from], former[0], former[1], 1), true
+			key.Value = former[1]
 		}
-		key.Value, spec.Content[at+1], changed = f.successor, value, true
-		notes = append(notes, lost...)
 	}
-	if get(spec, "units") != nil {
-		remove(spec, "units")
-		notes, changed = append(notes, "units: removed: it never had an effect"), true
+	if e.replace("", "spec", "units") != "" {
+		notes = append(notes, "units: removed: it never had an effect")
 	}
-	return notes, changed, nil
+	return notes, nil
 }
-
-func unchanged(n *yamlv3.Node) (*yamlv3.Node, []string, error) { return n, nil, nil }
 
 // handlerOf returns the discoveryHandler that takes the place of a protocol, which is the
 // name of a handler with its details as fields.
@@ -63,7 +65,8 @@ func handlerOf(protocol *yamlv3.Node) (handler *yamlv3.Node, notes []string, err
 	}
 	key, fields := protocol.Content[0], protocol.Content[1]
 	if key.Value == "debugEcho" && get(fields, "shared") != nil {
-		remove(fields, "shared")
+		at := indexOf(fields, "shared")
+		fields.Content = slices.Delete(fields.Content, at, at+2)
 		notes = append(notes, "protocol.debugEcho.shared: removed: it is an option of the handler debugEcho now, for all Configurations")
 	}
 	if builtin.Validators[key.Value] == nil {
@@ -72,11 +75,9 @@ func handlerOf(protocol *yamlv3.Node) (handler *yamlv3.Node, notes []string, err
 	}
 	details := "{}\n"
 	if fields.Tag != "!!null" {
-		var text bytes.Buffer
-		if err := encode(&text, fields); err != nil {
+		if details, err = encode(fields); err != nil {
 			return nil, nil, err
 		}
-		details = text.String()
 	}
 	name := scalar(key.Value)
 	name.LineComment = key.LineComment

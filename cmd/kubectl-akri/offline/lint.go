@@ -19,6 +19,7 @@ import (
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
+	"akri.sh/akri/templating/convert"
 	"akri.sh/akri/templating/source"
 )
 
@@ -110,6 +111,7 @@ func check(all manifest.Files, inputs []*cases.Input, validators map[string]func
 	for _, c := range all.OfKind("Configuration") {
 		findings = append(findings, checkConfined(c)...)
 		findings = append(findings, checkDetails(c, validators)...)
+		findings = append(findings, checkDoubts(c)...)
 	}
 	return findings
 }
@@ -240,6 +242,16 @@ func checkConfined(c *source.Document) []finding.Finding {
 				findings = append(findings, refused(c, at, err))
 			}
 		}
+	}
+	return findings
+}
+
+// checkDoubts finds what in the old fields works other than it looks.
+func checkDoubts(c *source.Document) (findings []finding.Finding) {
+	spec, _ := c.Object()["spec"].(map[string]any)
+	for _, d := range convert.Doubts(spec, textAt(c.Object(), "metadata", "name")) {
+		found := finding.Finding{Level: finding.Warning, Position: c.Locate(pathOf("spec"), d), Mistake: d.In("spec").Mistake}
+		findings = append(findings, found)
 	}
 	return findings
 }

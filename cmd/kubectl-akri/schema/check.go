@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
@@ -20,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
+	smd "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
@@ -221,6 +225,8 @@ func (c *checker) missing(at templating.Path, key, keyType string, known []strin
 	switch {
 	case key == "discoveryHandler":
 		hint = "add discoveryHandler: with name: NAME below it, the handler that finds the devices; debugEcho needs no hardware"
+	case key == "metadata":
+		hint = "add metadata: with name: NAME below it"
 	case keyType == "object":
 		hint = "add " + key + ": with its fields below it"
 	}
@@ -232,7 +238,7 @@ func (c *checker) missing(at templating.Path, key, keyType string, known []strin
 var former = map[string]struct{ successor, hint string }{
 	"protocol":      {"discoveryHandler", "it is discoveryHandler now, and its details are text; kubectl akri convert rewrites the file"},
 	"properties":    {"brokerProperties", "rename it to brokerProperties, or let kubectl akri convert rewrite the file"},
-	"brokerPodSpec": {"brokerSpec", "put it into brokerSpec, or let kubectl akri convert rewrite the file"},
+	"brokerPodSpec": {"brokerSpec", "put it below brokerSpec, as spec.brokerSpec.brokerPodSpec, or let kubectl akri convert rewrite the file"},
 	"units":         {"", "remove it: it never had an effect"},
 }
 
@@ -249,23 +255,34 @@ func (c *checker) unknown(k *kind, at templating.Path) {
 	}
 	known := names(s.Properties)
 	hint := "known fields: " + strings.Join(known, ", ")
-	if near := templating.Nearest(key, known); near != "" {
-		hint = "did you mean " + near + "?"
-	} else if owner := findField(key); owner != "" {
+	if owner := findField(parent, key); owner != "" {
 		hint = key + " belongs to " + owner + ": correct the indentation"
+	} else if near := templating.Nearest(key, known); near != "" {
+		hint = "did you mean " + near + "?"
 	}
 	c.reportKey(at, hint, fmt.Sprintf("unknown field %q", key))
 }
 
-// findField returns the path of the map in which a Configuration has a field, or "".
-func findField(key string) string {
+// findField returns the path of the map in which a Configuration has a field that is not where
+// it was written, or "".
+func findField(written templating.Path, key string) string {
 	spec := kinds()[0].schema.Properties["spec"].Properties
+	if len(written) == 0 && slices.Contains(metadataFields, key) {
+		return "metadata"
+	}
 	if _, found := spec[key]; found {
 		return "spec"
 	}
 	for _, name := range names(spec) {
 		if _, found := spec[name].Properties[key]; found {
 			return "spec." + name
+		}
+	}
+	for owner, t := range map[string]reflect.Type{
+		"spec.brokerSpec.brokerPodSpec": reflect.TypeFor[corev1.PodSpec](), "spec.brokerSpec.brokerJobSpec": reflect.TypeFor[batchv1.JobSpec](),
+	} {
+		if smd.TypeReflectEntryOf(t).Fields()[key] != nil {
+			return owner
 		}
 	}
 	return ""

@@ -68,6 +68,13 @@ func TestCheck(t *testing.T) {
 		"an expression for a number": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: " +
 			"{name: b}, capacity: '{{ 1 }}'}}",
 			want: []string{"only broker resources may have expressions"}},
+		"fields elsewhere": {object: "{apiVersion: akri.sh/v0, kind: Configuration, name: a, metadata: {name: a}, spec: {discoveryHandler: " +
+			"{name: b, capacity: 1}, brokerJobSpec: {}, containers: [], template: {}}}",
+			want: []string{"name: unknown field \"name\"; name belongs to metadata",
+				"spec.brokerJobSpec: unknown field \"brokerJobSpec\"; brokerJobSpec belongs to spec.brokerSpec",
+				"spec.containers: unknown field \"containers\"; containers belongs to spec.brokerSpec.brokerPodSpec",
+				"spec.discoveryHandler.capacity: unknown field \"capacity\"; capacity belongs to spec",
+				"spec.template: unknown field \"template\"; template belongs to spec.brokerSpec.brokerJobSpec"}},
 		"a dot in the name": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a.b}, spec: {discoveryHandler: {name: b}}}",
 			want: []string{"metadata.name: metadata.name must consist of at most 56 characters"}},
 		"a name that is not a string": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: 1}, spec: {discoveryHandler: " +

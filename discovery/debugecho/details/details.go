@@ -1,6 +1,7 @@
 package details
 
 import (
+	"errors"
 	"fmt"
 
 	"akri.sh/akri/discovery/details"
@@ -15,24 +16,31 @@ func Parse(discoveryDetails string) ([]string, error) {
 	var fields struct {
 		Descriptions *[]string `json:"descriptions"`
 	}
-	if err := details.Decode(discoveryDetails, &fields); err != nil {
+	err := details.Decode(discoveryDetails, &fields, func() error { return check(fields.Descriptions) })
+	if err != nil {
 		return nil, err
 	}
-	if fields.Descriptions == nil {
-		return nil, details.Faultf("descriptions", "missing").Hintf(`write a list of strings, such as "descriptions: [foo0, foo1]"`)
+	return *fields.Descriptions, nil
+}
+
+func check(descriptions *[]string) error {
+	if descriptions == nil {
+		return details.Faultf("descriptions", "missing").Hintf(`write a list of strings, such as "descriptions: [foo0, foo1]"`)
 	}
+	var mistakes []error
 	seen := map[string]bool{}
-	for i, description := range *fields.Descriptions {
+	for i, description := range *descriptions {
 		path := fmt.Sprintf("descriptions[%d]", i)
 		switch {
 		case description == "":
-			return nil, details.Faultf(path, "empty").Hintf("it is the device's id: write a text")
+			mistakes = append(mistakes, details.Faultf(path, "empty").Hintf("it is the device's id: write a text"))
 		case seen[description]:
-			return nil, details.Faultf(path, "repeats %q", text.Truncate(description, maxQuoted)).Hintf("use a different one for each device")
+			mistakes = append(mistakes, details.Faultf(path, "repeats %q", text.Truncate(description, maxQuoted)).
+				Hintf("use a different one for each device"))
 		}
 		seen[description] = true
 	}
-	return *fields.Descriptions, nil
+	return errors.Join(mistakes...)
 }
 
 // Validate returns an error if the handler would refuse a Configuration's

@@ -1,13 +1,12 @@
 package details
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/tidwall/match"
 
 	"akri.sh/akri/discovery/details"
 )
@@ -53,11 +52,7 @@ type Details struct {
 // Parse returns the discoveryDetails in a text. An error is a *details.Fault.
 func Parse(text string) (Details, error) {
 	d := Details{Domain: "local"}
-	if err := details.Decode(text, &d); err != nil {
-		return Details{}, err
-	}
-	d.Domain = strings.TrimSuffix(d.Domain, ".")
-	if err := d.check(); err != nil {
+	if err := details.Decode(text, &d, d.checkServices, d.checkDomain, d.checkFilters, d.checkTXT); err != nil {
 		return Details{}, err
 	}
 	return d, nil
@@ -70,40 +65,46 @@ func Validate(text string) error {
 	return err
 }
 
-func (d Details) check() error {
+func (d *Details) checkServices() error {
 	switch {
 	case len(d.Services) == 0:
 		return details.Faultf("services", "missing").Hintf(`list types of services, such as ["_http._tcp"], or ["*"] for all`)
 	case len(d.Services) > maxServices:
 		return details.Faultf("services", "more than %d", maxServices).Hintf("use several Configurations")
 	}
+	var mistakes []error
 	for i, service := range d.Services {
 		if service == AllServices || serviceType.MatchString(service) {
 			continue
 		}
 		fault := details.Faultf(fmt.Sprintf("services[%d]", i), "%q is not a type of services", service)
 		if found := withMore.FindString(service); found != "" {
-			return fault.Hintf("write %s; the domain has a key of its own", found)
+			fault = fault.Hintf("write %s; the domain has a key of its own", found)
+		} else {
+			fault = fault.Hintf("write it like _http._tcp, or like _printer._sub._http._tcp for a sub-type")
 		}
-		return fault.Hintf("write it like _http._tcp, or like _printer._sub._http._tcp for a sub-type")
+		mistakes = append(mistakes, fault)
 	}
+	return errors.Join(mistakes...)
+}
+
+func (d *Details) checkDomain() error {
+	d.Domain = strings.TrimSuffix(d.Domain, ".")
 	if len(d.Domain) > maxDomainBytes || !domain.MatchString(d.Domain) {
 		return details.Faultf("domain", "%q is not a domain", d.Domain).Hintf("leave it out, or write local")
 	}
+	return nil
+}
+
+func (d *Details) checkFilters() error {
+	mistakes := []error{checkPatterns("interfaces", d.Interfaces)}
 	for path, filter := range map[string]*details.Filter{"instances": d.Instances, "hosts": d.Hosts} {
-		if err := filter.Check(path); err != nil {
-			return err
-		}
+		mistakes = append(mistakes, filter.Check(path, nil))
 		if filter != nil {
-			if err := checkPatterns(path+".items", filter.Items); err != nil {
-				return err
-			}
+			mistakes = append(mistakes, checkPatterns(path+".items", filter.Items))
 		}
 	}
-	if err := checkPatterns("interfaces", d.Interfaces); err != nil {
-		return err
-	}
-	return d.checkTXT()
+	return errors.Join(mistakes...)
 }
 
 func checkPatterns(path string, patterns []string) error {
@@ -116,7 +117,7 @@ func checkPatterns(path string, patterns []string) error {
 	return nil
 }
 
-func (d Details) checkTXT() error {
+func (d *Details) checkTXT() error {
 	seen := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(d.TXT)) {
 		name, pattern := strings.ToLower(strings.TrimPrefix(key, "!")), d.TXT[key]
@@ -142,7 +143,7 @@ func (d Details) UsesInterface(name string, isDefault bool) bool {
 	if len(d.Interfaces) == 0 {
 		return isDefault
 	}
-	return slices.ContainsFunc(d.Interfaces, func(pattern string) bool { return matchGlob(pattern, name) })
+	return slices.ContainsFunc(d.Interfaces, func(pattern string) bool { return details.Glob(pattern, name) })
 }
 
 // Admits reports whether a service passes the filters. The case of names and of keys
@@ -155,7 +156,7 @@ func (d Details) Admits(instance, host string, text func(key string) (string, bo
 		name, negated := strings.CutPrefix(key, "!")
 		value, found := text(name)
 		// A key without a pattern only has to exist.
-		matches := found && (pattern == "" || matchGlob(pattern, value))
+		matches := found && (pattern == "" || details.Glob(pattern, value))
 		if matches == negated {
 			return false
 		}
@@ -164,14 +165,5 @@ func (d Details) Admits(instance, host string, text func(key string) (string, bo
 }
 
 func matchName(pattern, name string) bool {
-	return matchGlob(strings.ToLower(pattern), strings.ToLower(name))
-}
-
-// maxMatchSteps bounds the steps of a comparison for each byte of the text, as those of patterns
-// with many stars multiply.
-const maxMatchSteps = 1000
-
-func matchGlob(pattern, text string) bool {
-	matches, _ := match.MatchLimit(text, pattern, maxMatchSteps)
-	return matches
+	return details.Glob(strings.ToLower(pattern), strings.ToLower(name))
 }

@@ -1,11 +1,10 @@
 package details
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/tidwall/match"
 
 	"akri.sh/akri/discovery/details"
 	"akri.sh/akri/internal/text"
@@ -59,16 +58,8 @@ type Filters struct {
 // Parse returns discoveryDetails with defaults filled in.
 func Parse(discoveryDetails string) (*Details, error) {
 	d := &Details{}
-	if err := details.Decode(discoveryDetails, d); err != nil {
+	if err := details.Decode(discoveryDetails, d, d.Broker.check, d.checkConvention, d.checkTopics, d.Filters.check, d.checkRest); err != nil {
 		return nil, err
-	}
-	if err := d.Broker.check(); err != nil {
-		return nil, err
-	}
-	for _, check := range []func() error{d.checkConvention, d.checkTopics, d.Filters.check, d.checkRest} {
-		if err := check(); err != nil {
-			return nil, err
-		}
 	}
 	return d, nil
 }
@@ -131,31 +122,20 @@ func (d *Details) checkRest() error {
 	return nil
 }
 
-func (f Filters) check() error {
+func (f *Filters) check() error {
+	var mistakes []error
 	for path, filter := range map[string]*details.Filter{
 		"filters.ids": f.IDs, "filters.names": f.Names, "filters.manufacturers": f.Manufacturers, "filters.models": f.Models,
 	} {
-		if err := filter.Check(path); err != nil {
-			return err
-		}
+		mistakes = append(mistakes, filter.Check(path, nil))
 	}
-	return nil
+	return errors.Join(mistakes...)
 }
 
 // Admit reports whether a device passes all filters.
 func (f Filters) Admit(id, name, manufacturer, model string) bool {
-	return f.IDs.Admits(glob, id) && f.Names.Admits(glob, name) &&
-		f.Manufacturers.Admits(glob, manufacturer) && f.Models.Admits(glob, model)
-}
-
-// maxMatchSteps bounds the steps of a comparison for each byte of the text, as those of patterns
-// with many stars multiply.
-const maxMatchSteps = 1000
-
-// glob reports whether a value matches a pattern.
-func glob(pattern, value string) bool {
-	matches, _ := match.MatchLimit(value, pattern, maxMatchSteps)
-	return matches
+	return f.IDs.Admits(details.Glob, id) && f.Names.Admits(details.Glob, name) &&
+		f.Manufacturers.Admits(details.Glob, manufacturer) && f.Models.Admits(details.Glob, model)
 }
 
 // maxQuoted is how many bytes of a wrong value a message quotes.

@@ -162,20 +162,6 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-func TestGlob(t *testing.T) {
-	for _, tc := range []struct {
-		pattern, value string
-		want           bool
-	}{
-		{"a", "a", true}, {"a", "ab", false}, {"a*", "ab", true}, {"*b", "ab", true}, {"a*b*c", "a1b2c", true},
-		{"a*b*c", "acb", false}, {"*", "", true}, {"ab*ba", "aba", false}, {"hall/*", "hall/a/b", true}, {"**", "x", true},
-	} {
-		if got := glob(tc.pattern, tc.value); got != tc.want {
-			t.Errorf("glob(%q, %q) = %v, want %v", tc.pattern, tc.value, got, tc.want)
-		}
-	}
-}
-
 // FuzzParse checks that details never cause a panic, and that what is accepted has a
 // usable address and no password.
 func FuzzParse(f *testing.F) {

@@ -1,6 +1,7 @@
 package details
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -76,10 +77,7 @@ type Details struct {
 // author.
 func Parse(discoveryDetails string) (*Details, error) {
 	d := &Details{DiscoveryTimeoutSeconds: 2, IntervalSeconds: 10, Misses: 3, ID: ByURL}
-	if err := details.Decode(discoveryDetails, d); err != nil {
-		return nil, err
-	}
-	return d, d.check()
+	return d, details.Decode(discoveryDetails, d, d.checkFilters, d.checkNumbers, d.checkWords, d.checkInterfaces, d.parseAddresses)
 }
 
 // Validate returns an error if the handler would refuse a Configuration's
@@ -89,15 +87,22 @@ func Validate(discoveryDetails string) error {
 	return err
 }
 
-func (d *Details) check() error {
+func (d *Details) checkFilters() error {
+	var mistakes []error
 	for _, filter := range []struct {
-		path string
-		of   *details.Filter
-	}{{"ipAddresses", d.IPAddresses}, {"macAddresses", d.MACAddresses}, {"scopes", d.Scopes}, {"uuids", d.UUIDs}} {
-		if err := filter.of.Check(filter.path); err != nil {
-			return err
-		}
+		path  string
+		of    *details.Filter
+		wrong func(item string) (cause, hint string)
+	}{
+		{"ipAddresses", d.IPAddresses, wrongAddress}, {"macAddresses", d.MACAddresses, wrongMAC},
+		{"scopes", d.Scopes, wrongScope}, {"uuids", d.UUIDs, nil},
+	} {
+		mistakes = append(mistakes, filter.of.Check(filter.path, filter.wrong))
 	}
+	return errors.Join(mistakes...)
+}
+
+func (d *Details) checkNumbers() error {
 	for _, number := range []struct {
 		path         string
 		value, limit int
@@ -110,6 +115,10 @@ func (d *Details) check() error {
 			return details.Faultf(number.path, "want 1 to %d, not %d", number.limit, number.value)
 		}
 	}
+	return nil
+}
+
+func (d *Details) checkWords() error {
 	if err := checkWord("id", d.ID, []string{ByURL, ByUUID, ByMAC, BySerial}); err != nil {
 		return err
 	}
@@ -118,10 +127,7 @@ func (d *Details) check() error {
 			return err
 		}
 	}
-	if err := d.checkInterfaces(); err != nil {
-		return err
-	}
-	return d.parseAddresses()
+	return nil
 }
 
 func checkWord(path, word string, words []string) error {

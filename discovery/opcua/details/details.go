@@ -2,6 +2,7 @@ package details
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,10 +77,7 @@ func parse(discoveryDetails string) (*Details, error) {
 		ID: IDByURL, IntervalSeconds: defaultIntervalSeconds, Misses: defaultMisses,
 		ApplicationTypes: []string{"Server", "ClientAndServer"},
 	}
-	if err := details.Decode(discoveryDetails, d); err != nil {
-		return nil, err
-	}
-	if err := cmp.Or(d.checkMethod(), d.checkFilters(), d.checkTiming(), d.checkHosts()); err != nil {
+	if err := details.Decode(discoveryDetails, d, d.checkMethod, d.checkFilters, d.checkTypes, d.checkTiming, d.checkHosts); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -88,7 +86,7 @@ func parse(discoveryDetails string) (*Details, error) {
 // Validate returns an error if the handler would refuse a Configuration's
 // discoveryDetails.
 func Validate(discoveryDetails string) error {
-	_, err := Parse(discoveryDetails)
+	_, err := parse(discoveryDetails)
 	return err
 }
 
@@ -116,26 +114,28 @@ func (u *URLs) check(path string) error {
 	case len(u.DiscoveryURLs) > maxURLs:
 		return details.Faultf(path, "%d URLs, more than %d", len(u.DiscoveryURLs), maxURLs).Hintf("use several Configurations, or scan")
 	}
+	var mistakes []error
 	for i, text := range u.DiscoveryURLs {
 		place := fmt.Sprintf("%s[%d]", path, i)
 		if _, err := ParseURL(text); err != nil {
-			return details.Faultf(place, "%q: %v", text, err).Hintf("write a URL such as opc.tcp://10.1.2.3:4840/")
+			mistakes = append(mistakes, details.Faultf(place, "%q: %v", text, err).Hintf("write a URL such as opc.tcp://10.1.2.3:4840/"))
 		}
 		if slices.Contains(u.DiscoveryURLs[:i], text) {
-			return details.Faultf(place, "repeats %q", text)
+			mistakes = append(mistakes, details.Faultf(place, "repeats %q", text).Hintf("remove one"))
 		}
 	}
-	return nil
+	return errors.Join(mistakes...)
 }
 
 func (d *Details) checkFilters() error {
-	if err := cmp.Or(
-		d.ApplicationNames.Check("applicationNames"),
-		d.ApplicationURIs.Check("applicationUris"),
-		d.ProductURIs.Check("productUris"),
-	); err != nil {
-		return err
-	}
+	return errors.Join(
+		d.ApplicationNames.Check("applicationNames", nil),
+		d.ApplicationURIs.Check("applicationUris", nil),
+		d.ProductURIs.Check("productUris", nil),
+	)
+}
+
+func (d *Details) checkTypes() error {
 	if len(d.ApplicationTypes) == 0 {
 		return details.Faultf("applicationTypes", "empty").Hintf("leave it out for Server and ClientAndServer")
 	}

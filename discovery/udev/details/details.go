@@ -1,6 +1,7 @@
 package details
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -56,36 +57,19 @@ func Parse(discoveryDetails string) (*Details, error) {
 		ID             string            `json:"id"`
 		Symlinks       bool              `json:"symlinks"`
 	}{Permissions: "rwm", ID: string(DevPath)}
-	if err := details.Decode(discoveryDetails, &fields); err != nil {
-		return nil, err
-	}
-	switch {
-	case fields.UdevRules == nil:
-		return nil, details.Faultf("udevRules", "missing").
-			Hintf(`write a list of rules, such as 'SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"'`)
-	case len(*fields.UdevRules) > maxRules:
-		return nil, details.Faultf("udevRules", "%d rules, more than %d", len(*fields.UdevRules), maxRules).
-			Hintf(`join values by "|", or use several Configurations`)
-	case !slices.Contains(permissions, fields.Permissions):
-		return nil, details.Faultf("permissions", "want one of %s, not %q", strings.Join(permissions, ", "), fields.Permissions)
-	case len(fields.Properties) > maxProperties:
-		return nil, details.Faultf("properties", "%d entries, more than %d", len(fields.Properties), maxProperties)
-	}
-	parsed := &Details{GroupRecursive: fields.GroupRecursive, Permissions: fields.Permissions, Symlinks: fields.Symlinks}
-	left := maxInstructions
-	for i, text := range *fields.UdevRules {
-		rule, fault := parseRule(text, left)
-		if fault != nil {
-			fault.Path = fmt.Sprintf("udevRules[%d]", i)
-			return nil, fault
-		}
-		left -= rule.size()
-		parsed.Rules = append(parsed.Rules, rule)
-	}
-	if err := parsed.setProperties(fields.Properties); err != nil {
-		return nil, err
-	}
-	return parsed, parsed.setID(fields.ID)
+	parsed := &Details{}
+	err := details.Decode(discoveryDetails, &fields,
+		func() error { return parsed.setRules(fields.UdevRules) },
+		func() error { return parsed.setProperties(fields.Properties) },
+		func() error { return parsed.setID(fields.ID) },
+		func() error {
+			if !slices.Contains(permissions, fields.Permissions) {
+				return details.Faultf("permissions", "want one of %s, not %q", strings.Join(permissions, ", "), fields.Permissions)
+			}
+			return nil
+		})
+	parsed.GroupRecursive, parsed.Permissions, parsed.Symlinks = fields.GroupRecursive, fields.Permissions, fields.Symlinks
+	return parsed, err
 }
 
 // Validate returns an error if the handler would refuse a Configuration's
@@ -95,7 +79,39 @@ func Validate(discoveryDetails string) error {
 	return err
 }
 
+func (d *Details) setRules(texts *[]string) error {
+	switch {
+	case texts == nil:
+		return details.Faultf("udevRules", "missing").Hintf(`write a list of rules, such as 'SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"'`)
+	case len(*texts) > maxRules:
+		return details.Faultf("udevRules", "%d rules, more than %d", len(*texts), maxRules).
+			Hintf(`join values by "|", or use several Configurations`)
+	}
+	var mistakes []error
+	left := maxInstructions
+	for i, text := range *texts {
+		rule, fault := parseRule(text, left)
+		if fault == nil {
+			left -= rule.size()
+			d.Rules = append(d.Rules, rule)
+			continue
+		}
+		tooLarge := strings.HasSuffix(fault.Cause, errTooLarge.Error())
+		if fault.Path = fmt.Sprintf("udevRules[%d]", i); !tooLarge || len(mistakes) == 0 {
+			mistakes = append(mistakes, fault)
+		}
+		if tooLarge {
+			break
+		}
+		left /= 2 // all rules with mistakes together take no more than those without
+	}
+	return errors.Join(mistakes...)
+}
+
 func (d *Details) setProperties(texts map[string]string) error {
+	if len(texts) > maxProperties {
+		return details.Faultf("properties", "%d entries, more than %d", len(texts), maxProperties)
+	}
 	d.Properties = make(map[string]Reference, len(texts))
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		path := "properties." + name

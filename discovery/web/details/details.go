@@ -1,6 +1,7 @@
 package details
 
 import (
+	"errors"
 	"maps"
 	"net/url"
 	"regexp"
@@ -95,16 +96,10 @@ func (d *Details) Requested() bool {
 func Parse(discoveryDetails string) (*Details, error) {
 	d := &Details{IntervalSeconds: 10, TimeoutSeconds: 5, Misses: 3}
 	if address, ok := details.Text(discoveryDetails); ok && address != "" {
-		d.Index = &Index{URL: strings.TrimSpace(address)}
-	} else if err := details.Decode(discoveryDetails, d); err != nil {
-		return nil, err
+		d.Index, discoveryDetails = &Index{URL: strings.TrimSpace(address)}, ""
 	}
-	for _, check := range []func(*Details) error{
-		(*Details).checkTargets, (*Details).checkExpect, (*Details).checkProperties, (*Details).checkTLS, (*Details).checkNumbers,
-	} {
-		if err := check(d); err != nil {
-			return nil, err
-		}
+	if err := details.Decode(discoveryDetails, d, d.checkTargets, d.checkExpect, d.checkProperties, d.checkTLS, d.checkNumbers); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -125,17 +120,16 @@ func (d *Details) checkTargets() error {
 	case len(d.URLs) > maxURLs:
 		return details.Faultf("urls", "%d URLs, more than %d", len(d.URLs), maxURLs).Hintf("use several Configurations")
 	}
+	var mistakes []error
 	for i, address := range d.URLs {
 		path := "urls[" + strconv.Itoa(i) + "]"
-		if err := checkURL(path, address); err != nil {
-			return err
-		}
+		mistakes = append(mistakes, checkURL(path, address))
 		if slices.Index(d.URLs, address) != i {
-			return details.Faultf(path, "repeats %s", address).Hintf("use a different URL for each device")
+			mistakes = append(mistakes, details.Faultf(path, "repeats %s", address).Hintf("use a different URL for each device"))
 		}
 	}
 	if d.Index == nil {
-		return nil
+		return errors.Join(mistakes...)
 	}
 	if err := checkURL("index.url", d.Index.URL); err != nil {
 		return err
