@@ -55,7 +55,7 @@ func TestUpdates(t *testing.T) {
 		"more replicas than slots":         {spec: "replicas: 3, ", resources: one, capacity: 2, want: "(Pods: 3,"},
 		"no replicas":                      {spec: "replicas: 0, ", resources: one, capacity: 1},
 		"a quarter of four may be missing": {spec: "replicas: 4, ", resources: one, capacity: 4},
-		"no device":                        {resources: `{limits: {memory: 1Mi}}`, capacity: 1},
+		"of another Configuration":         {resources: `{limits: {akri.sh/mic: "1"}}`, capacity: 1},
 		"by name":                          {resources: `{requests: {"akri.sh/{{ INSTANCE_NAME }}": "1"}}`, capacity: 1, want: "(Pods: 1,"},
 		"of unknown number":                {resources: `{limits: {"akri.sh/{{ CONFIGURATION_NAME }}": "1"}}`, capacity: 1},
 		"of another kind":                  {kind: "Robot", resources: one, capacity: 1},
@@ -118,7 +118,7 @@ func TestJobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := warned(t, templating.InstanceLevel, 1, `{apiVersion: batch/v1, kind: Job, metadata: `+
 				`{name: "{{ INSTANCE_NAME }}", annotations: {`+tc.annotations+`}}, spec: {`+tc.spec+
-				`template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}`)
+				`template: {spec: {restartPolicy: Never, containers: [{name: c, image: c, resources: {limits: {"{{ RESOURCE_NAME }}": 1}}}]}}}}`)
 			if got != tc.want {
 				t.Errorf("warned %q, want %q", got, tc.want)
 			}
