@@ -22,7 +22,7 @@ func Requested(pod *corev1.PodSpec) map[string]int64 {
 		add(&pod.Containers[i])
 	}
 	for i := range pod.InitContainers {
-		if IsSidecar(&pod.InitContainers[i]) {
+		if isSidecar(&pod.InitContainers[i]) {
 			add(&pod.InitContainers[i])
 		}
 	}
@@ -34,8 +34,8 @@ func Requested(pod *corev1.PodSpec) map[string]int64 {
 	return requested
 }
 
-// IsSidecar reports whether an init container runs as long as the Pod.
-func IsSidecar(init *corev1.Container) bool {
+// isSidecar reports whether an init container runs as long as the Pod.
+func isSidecar(init *corev1.Container) bool {
 	return init.RestartPolicy != nil && *init.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 

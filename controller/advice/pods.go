@@ -14,54 +14,64 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// podSpec is the specification of Pods in an object.
-type podSpec struct {
-	path string
-	corev1.PodSpec
+// PodTemplate is what Pods are made from: a Pod, or a part of an object.
+type PodTemplate struct {
+	Path   string
+	Object map[string]any
 }
 
-// podSpecsIn returns those in a value, in order of their paths.
-func podSpecsIn(value any, path string) (found []podSpec) {
+// PodTemplatesIn returns those in a value, in order of their paths, which begin with path.
+func PodTemplatesIn(value any, path string) (found []PodTemplate) {
 	switch value := value.(type) {
 	case map[string]any:
-		spec := podSpec{path: path}
-		_, isPod := value["containers"].([]any)
-		if isPod && runtime.DefaultUnstructuredConverter.FromUnstructured(value, &spec.PodSpec) == nil {
-			return []podSpec{spec}
+		spec, _ := value["spec"].(map[string]any)
+		if _, isPod := spec["containers"]; isPod {
+			return []PodTemplate{{path, value}}
 		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			found = append(found, podSpecsIn(value[key], strings.TrimPrefix(path+"."+key, "."))...)
+			found = append(found, PodTemplatesIn(value[key], strings.TrimPrefix(path+"."+key, "."))...)
 		}
 	case []any:
 		for i, element := range value {
-			found = append(found, podSpecsIn(element, fmt.Sprintf("%s[%d]", path, i))...)
+			found = append(found, PodTemplatesIn(element, fmt.Sprintf("%s[%d]", path, i))...)
 		}
 	}
 	return found
 }
 
-// ofPods warns of init containers that request devices and are not sidecars: the kubelet's
-// list of devices does not show them. A Pod with such a container is killed if its kubelet
-// restarts and the agent responds a second too late (kubelet 1.37), and its slots are freed
-// only when the whole Pod has terminated.
-//
-// It also warns of Pods, of Kubernetes' own kinds of workloads, that use nothing of the
-// devices: no container requests one, and no expression reads a property. Authors who do not
-// know of the request wonder why their programs get no variables.
-func ofPods(source map[string]any, kind schema.GroupKind, content map[string]any) (mistakes []finding.Mistake) {
-	own := slices.Contains([]string{"", "apps", "batch"}, kind.Group)
-	for _, pod := range podSpecsIn(content, "") {
-		for i := range pod.InitContainers {
-			if init := &pod.InitContainers[i]; len(DevicesOf(init)) > 0 && !IsSidecar(init) {
-				mistakes = append(mistakes, finding.Mistake{
-					Path: fmt.Sprintf("%s.initContainers[%d]", pod.path, i),
-					Cause: "an init container that requests a device keeps it until the Pod ends, " +
-						"and the Pod may be killed when the kubelet restarts",
-					Hint: "request the device in the containers only, or make it a sidecar with restartPolicy: Always",
-				})
-			}
+// InitContainers returns the warnings about the init containers of Pods that request devices
+// and are not sidecars: the kubelet's list of devices does not show them. A Pod with such a
+// container is killed if its kubelet restarts and the agent responds a second too late
+// (kubelet 1.37), and its slots are freed only when the whole Pod has terminated.
+func InitContainers(pod *corev1.PodSpec, path string) (mistakes []finding.Mistake) {
+	for i := range pod.InitContainers {
+		container := &pod.InitContainers[i]
+		if isSidecar(container) || len(DevicesOf(container)) == 0 {
+			continue
 		}
-		if own && len(pod.Containers) > 0 && len(Requested(&pod.PodSpec)) == 0 && !templating.ReadsDevice(source) {
+		mistakes = append(mistakes, finding.Mistake{
+			Path: fmt.Sprintf("%s.initContainers[%d]", path, i),
+			Cause: fmt.Sprintf("the init container %s requests a device, which the Pod has until it ends, "+
+				"and the Pod may be killed when the kubelet restarts", container.Name),
+			Hint: "request the device in the containers only, or make it a sidecar with restartPolicy: Always",
+		})
+	}
+	return mistakes
+}
+
+// ofPods warns of init containers with devices and of Pods, of Kubernetes' own kinds of
+// workloads, that use nothing of the devices: no container requests one, and no expression
+// reads a property. Authors who do not know of the request wonder why their programs get no
+// variables.
+func ofPods(source map[string]any, kind schema.GroupKind, content map[string]any) (mistakes []finding.Mistake) {
+	own := slices.Contains([]string{"", "apps", "batch"}, kind.Group) && !templating.ReadsDevice(source)
+	for _, template := range PodTemplatesIn(content, "") {
+		var pod corev1.PodTemplateSpec
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(template.Object, &pod) != nil {
+			continue // which others report
+		}
+		mistakes = append(mistakes, InitContainers(&pod.Spec, strings.TrimPrefix(template.Path+".spec", "."))...)
+		if own && len(pod.Spec.Containers) > 0 && len(Requested(&pod.Spec)) == 0 {
 			name := "{{ RESOURCE_NAME }}"
 			if source == nil { // Akri's old fields have no expressions
 				name = "{{PLACEHOLDER}}"

@@ -166,7 +166,7 @@ func TestPodNotes(t *testing.T) {
 		"two Instances'": {nil, []corev1.Container{container("app", "akri.sh/cam-1", "akri.sh/mic-2")},
 			"devices of akri.sh/cam-1 and akri.sh/mic-2 have the same properties (NAME, URL): the kubelet chooses"},
 		"an init container": {[]corev1.Container{container("init", "akri.sh/cam-1")}, []corev1.Container{container("app", "akri.sh/cam-1")},
-			"the init container init requests akri.sh/cam-1: the Pod has the device until it ends"},
+			"the init container init requests a device, which the Pod has until it ends, and the Pod may be killed"},
 	} {
 		facts.Pod.Spec.InitContainers, facts.Pod.Spec.Containers = c.inits, c.containers
 		if got := strings.Join(facts.notes(), "|"); !strings.Contains(got, c.want) || (c.want == "") != (got == "") {

@@ -14,23 +14,11 @@ import (
 
 // notes returns what surprises users about the requests of a Pod, although it works.
 func (f *Facts) notes() []string {
-	return slices.Concat(initContainerNotes(f.Pod), f.variableNotes())
-}
-
-// initContainerNotes names the init containers that request devices and are not sidecars.
-// The kubelet does not list what they have.
-func initContainerNotes(pod *corev1.Pod) []string {
 	var notes []string
-	for i := range pod.Spec.InitContainers {
-		container := &pod.Spec.InitContainers[i]
-		if advice.IsSidecar(container) || len(advice.DevicesOf(container)) == 0 {
-			continue
-		}
-		notes = append(notes, fmt.Sprintf("the init container %s requests %s: the Pod has the device until it ends, and may be killed when the "+
-			"kubelet restarts; request the device in the containers only, or make it a sidecar with restartPolicy: Always",
-			container.Name, strings.Join(slices.Sorted(maps.Keys(advice.DevicesOf(container))), ", ")))
+	for _, mistake := range advice.InitContainers(&f.Pod.Spec, "") {
+		notes = append(notes, mistake.Cause+"; "+mistake.Hint)
 	}
-	return notes
+	return append(notes, f.variableNotes()...)
 }
 
 // variableNotes names the variables that a container could get from devices of several
