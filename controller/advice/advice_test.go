@@ -124,4 +124,11 @@ func TestJobs(t *testing.T) {
 			}
 		})
 	}
+	old := templating.Object{ // of brokerJobSpec
+		Content:    map[string]any{"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{"ttlSecondsAfterFinished": int64(60)}},
+		Directives: templating.Directives{Once: true},
+	}
+	if got := Of(nil, old, templating.Values{}); len(got) > 0 {
+		t.Errorf("warned %q of brokerJobSpec", got)
+	}
 }

@@ -74,6 +74,14 @@ func TestConcludePod(t *testing.T) {
 			}),
 			[]string{"(Pod one). → delete a Pod"},
 		},
+		"another Deployment": {
+			podFacts(revision(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), "b"), func(f *Facts) {
+				taken(f)
+				f.Pods[0] = revision(f.Pods[0], "a")
+				f.Pods[0].OwnerReferences[0].Name = "viewer-a"
+			}),
+			[]string{"(Pod one). → delete a Pod"},
+		},
 		"another replica": {
 			podFacts(revision(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), "a"), func(f *Facts) {
 				taken(f)
