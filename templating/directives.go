@@ -132,23 +132,23 @@ func readDirectives(r *reporter, kind schema.GroupVersionKind, source map[string
 // deviceWords matches variables whose value a device chooses.
 var deviceWords = regexp.MustCompile(`\b(INSTANCE_PROPERTIES|INSTANCES|INSTANCE)\b`)
 
-// ReadsDevice reports whether a text or key in a value has an expression that may read what
+// ReadsDevice reports whether a text or key in a part of a template has an expression that may read what
 // a device says of itself, such as its properties.
-func ReadsDevice(value any) bool {
-	return AnyText(value, func(text string) bool {
+func ReadsDevice(part any) bool {
+	return AnyText(part, func(text string) bool {
 		return expr.Has(text) && deviceWords.MatchString(strings.ReplaceAll(text, "INSTANCE.name", ""))
 	})
 }
 
-// AnyText reports whether one of the texts and keys in a value satisfies a condition.
-func AnyText(value any, satisfies func(string) bool) bool {
-	switch value := value.(type) {
+// AnyText reports whether one of the texts and keys in a part of a template satisfies a condition.
+func AnyText(part any, satisfies func(string) bool) bool {
+	switch part := part.(type) {
 	case string:
-		return satisfies(value)
+		return satisfies(part)
 	case []any:
-		return slices.ContainsFunc(value, func(element any) bool { return AnyText(element, satisfies) })
+		return slices.ContainsFunc(part, func(element any) bool { return AnyText(element, satisfies) })
 	case map[string]any:
-		for key, element := range value {
+		for key, element := range part {
 			if satisfies(key) || AnyText(element, satisfies) {
 				return true
 			}
