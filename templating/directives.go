@@ -132,15 +132,16 @@ func readDirectives(r *reporter, kind schema.GroupVersionKind, source map[string
 // deviceWords matches variables whose value a device chooses.
 var deviceWords = regexp.MustCompile(`\b(INSTANCE_PROPERTIES|INSTANCES|INSTANCE)\b`)
 
-// ReadsDevice reports whether a text or key in a part of a template has an expression that may read what
-// a device says of itself, such as its properties.
+// ReadsDevice reports whether a text or key in a part of a template has an expression that
+// may read what a device says of itself, such as its properties.
 func ReadsDevice(part any) bool {
 	return AnyText(part, func(text string) bool {
 		return expr.Has(text) && deviceWords.MatchString(strings.ReplaceAll(text, "INSTANCE.name", ""))
 	})
 }
 
-// AnyText reports whether one of the texts and keys in a part of a template satisfies a condition.
+// AnyText reports whether one of the texts and keys in a part of a template satisfies a
+// condition.
 func AnyText(part any, satisfies func(string) bool) bool {
 	switch part := part.(type) {
 	case string:
