@@ -173,7 +173,7 @@ func build(client clients, options Options, newServer serverFunc) (*parts, error
 		publisher: publisher,
 		reporter:  reporter{client: client, manager: v0.FieldManagerOfNode(options.NodeName)},
 		missing:   newMissing(cmp.Or(options.missingDelay, missingDelay)),
-		sink:      a.server, log: log, queue: queue,
+		sink:      a.server, refusal: a.handlers.Refusal, log: log, queue: queue,
 		health: a.health, limit: cmp.Or(options.workerLimit, workerLimit),
 		offered: map[types.NamespacedName][]device.Device{},
 	}

@@ -8,11 +8,53 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"akri.sh/akri/agent/discover/registry"
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/debugecho"
 )
+
+// startOnNetwork starts debugEcho on the network.
+func (n *node) startOnNetwork() (stop func()) {
+	n.t.Helper()
+	host, text, err := net.SplitHostPort(freeAddress(n.t))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return n.start("handler", func(ctx context.Context) error {
+		return discovery.Serve(ctx, debugecho.Name, debugecho.Handler{AvailabilityFile: n.availability},
+			discovery.Options{Shared: true, Dir: n.directory, Host: host, Port: port, Logger: slog.New(slog.DiscardHandler)})
+	})
+}
+
+// The Configuration says why a handler may not register, also if it was missing before. The
+// reason goes when it registers.
+func TestRefusedHandlerIsReported(t *testing.T) {
+	w := newWorld(t)
+	n := w.node("n")
+	n.missingDelay = 100 * time.Millisecond
+	n.startAgent()
+	w.configure("echo", "descriptions: []", nil)
+	says := func(what string) {
+		t.Helper()
+		w.eventually("the Configuration says: "+what, func() bool {
+			found := w.failures("echo")
+			return len(found) == 1 && strings.Contains(found[0].Message, what)
+		})
+	}
+	says(v0.MessageHandlerMissing)
+	n.startOnNetwork()
+	says("the discovery handler may not register: ")
+	says("run the agents with --allow-network-handlers=CIDR (agent.networkHandlers in the chart)")
+	n.startHandler(true)
+	w.eventually("it has registered", func() bool { return len(w.failures("echo")) == 0 })
+}
 
 // A handler on the network registers at a permitted address and is served. It waits when no
 // Configuration uses it, and goes offline when it ends.
@@ -22,19 +64,7 @@ func TestHandlerOnTheNetwork(t *testing.T) {
 	n.network = registry.Network{Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	n.metrics = freeAddress(t)
 	n.startAgent()
-	address := freeAddress(t)
-	host, text, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := n.start("handler", func(ctx context.Context) error {
-		return discovery.Serve(ctx, debugecho.Name, debugecho.Handler{AvailabilityFile: n.availability},
-			discovery.Options{Shared: true, Dir: n.directory, Host: host, Port: port, Logger: slog.New(slog.DiscardHandler)})
-	})
+	stop := n.startOnNetwork()
 	state := func(want string) {
 		t.Helper()
 		w.eventually("the handler is "+want, func() bool {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -50,6 +51,7 @@ type reconciler struct {
 	reporter       reporter
 	missing        *missing
 	sink           device.Sink
+	refusal        func(handler string) string // why a handler may not register, or ""
 	log            *slog.Logger
 	health         *health.Monitor
 	limit          time.Duration // of a worker without progress
@@ -215,7 +217,7 @@ func (r *reconciler) addMissing(configuration *v0.Configuration, found *failures
 	}
 	report, again := r.missing.observe(cached, r.configurations.reader.served(handler), time.Now())
 	if report {
-		found.add(handler, v0.MessageHandlerMissing)
+		found.add(handler, cmp.Or(r.refusal(handler), v0.MessageHandlerMissing))
 	}
 	return again
 }

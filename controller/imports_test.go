@@ -9,7 +9,7 @@ import (
 // Packages that decide import no client: their tests need only tables of values.
 func TestDecisionsReachNoCluster(t *testing.T) {
 	packages := []string{"akri.sh/akri/api/v0"}
-	for _, name := range []string{"confine", "inventory", "ownership", "plan", "problem", "rollout", "templates"} {
+	for _, name := range []string{"advice", "confine", "inventory", "ownership", "plan", "problem", "rollout", "templates"} {
 		packages = append(packages, "akri.sh/akri/controller/"+name)
 	}
 	output, err := exec.Command("go", append([]string{"list", "-deps"}, packages...)...).Output()

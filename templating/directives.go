@@ -132,10 +132,30 @@ func readDirectives(r *reporter, kind schema.GroupVersionKind, source map[string
 // deviceWords matches variables whose value a device chooses.
 var deviceWords = regexp.MustCompile(`\b(INSTANCE_PROPERTIES|INSTANCES|INSTANCE)\b`)
 
-// ReadsDevice reports whether a text has an expression that may read what a device says of
-// itself, such as its properties.
-func ReadsDevice(text string) bool {
-	return expr.Has(text) && deviceWords.MatchString(strings.ReplaceAll(text, "INSTANCE.name", ""))
+// ReadsDevice reports whether a text or key in a part of a template has an expression that
+// may read what a device says of itself, such as its properties.
+func ReadsDevice(part any) bool {
+	return AnyText(part, func(text string) bool {
+		return expr.Has(text) && deviceWords.MatchString(strings.ReplaceAll(text, "INSTANCE.name", ""))
+	})
+}
+
+// AnyText reports whether one of the texts and keys in a part of a template satisfies a
+// condition.
+func AnyText(part any, satisfies func(string) bool) bool {
+	switch part := part.(type) {
+	case string:
+		return satisfies(part)
+	case []any:
+		return slices.ContainsFunc(part, func(element any) bool { return AnyText(element, satisfies) })
+	case map[string]any:
+		for key, element := range part {
+			if satisfies(key) || AnyText(element, satisfies) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkAdoption reports a template that adopts objects whose name depends on what a

@@ -102,7 +102,7 @@ func (c *candidate) read(source map[string]any) {
 // devices. Those of an existing device are not shown.
 func (c *candidate) namedByDevice() bool {
 	metadata, _ := c.source["metadata"].(map[string]any)
-	return readsProperties(metadata["name"])
+	return templating.ReadsDevice(metadata["name"])
 }
 
 // field returns the place of a field, given its path in the object.

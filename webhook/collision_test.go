@@ -32,7 +32,7 @@ func simulateName(t *testing.T, name string) (*simulation, *candidate) {
 		t.Fatal(findings)
 	}
 	s := simulate(t.Context(), configuration, compiled, newDeviceFactory(configuration, compiled, nil),
-		func(templating.Object) []Finding { return nil }, func() bool { return true })
+		func(templating.Object, templating.Values) []Finding { return nil }, func() bool { return true })
 	return s, &candidate{level: templating.InstanceLevel, place: "spec.instanceBrokerResources[0]"}
 }
 

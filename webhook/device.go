@@ -76,12 +76,12 @@ func newDeviceFactory(
 
 // guesses reports whether a part of a template reads properties that are made up.
 func (d deviceFactory) guesses(part any) bool {
-	return len(d.guessed) > 0 && readsProperties(part)
+	return len(d.guessed) > 0 && templating.ReadsDevice(part)
 }
 
 // observes reports whether a template reads properties of an existing device.
 func (d deviceFactory) observes(source map[string]any) bool {
-	return d.observed && (source == nil || readsProperties(source))
+	return d.observed && (source == nil || templating.ReadsDevice(source))
 }
 
 // device returns a made-up device, always the same one for the same arguments. All

@@ -14,7 +14,7 @@ func TestInitContainers(t *testing.T) {
 		return `{apiVersion: apps/v1, kind: Deployment, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {selector: {matchLabels: {a: b}}, ` +
 			`template: {metadata: {labels: {a: b}}, spec: {initContainers: [` + init + `], containers: [{name: app, image: app}]}}}}`
 	}
-	const want = "spec.instanceBrokerResources[0].spec.template.spec.initContainers[1]: an init container that requests a device keeps it"
+	const want = "spec.instanceBrokerResources[0].spec.template.spec.initContainers[1]: the init container b requests a device, "
 	for name, tc := range map[string]struct{ init, want string }{
 		"by the name of the Instance": {`resources: {limits: {"akri.sh/{{ INSTANCE_NAME }}": 1}}`, want},
 		"by RESOURCE_NAME":            {`resources: {limits: {"{{ RESOURCE_NAME }}": 1}}`, want},
@@ -45,7 +45,7 @@ spec:
 `), "")
 	warnings := admin.warnings.take()
 	for _, want := range []string{
-		"spec.brokerSpec.brokerPodSpec.initContainers[0]: an init container",
+		"spec.brokerSpec.brokerPodSpec.initContainers[0]: the init container b requests a device",
 		"spec.brokerSpec.brokerPodSpec.containers[0].args[0]: this text is not replaced",
 	} {
 		if !strings.Contains(warnings, want) {

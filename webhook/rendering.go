@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
@@ -25,7 +26,8 @@ type renderedTemplate struct {
 
 // checkRendering renders the templates for made-up devices. It denies objects that may never
 // be rendered, templates that fail for every guess or render different objects for
-// the same device, and objects that two devices or two templates would both own.
+// the same device, and objects that two devices or two templates would both own. It warns
+// of objects that will not work as expected.
 func (c *Chain) checkRendering(
 	ctx context.Context, r admissionRequest, compiled *templates.Templates, candidates []*candidate, devices deviceFactory,
 ) ([]renderedTemplate, []Finding) {
@@ -35,8 +37,16 @@ func (c *Chain) checkRendering(
 		return nil, []Finding{tooBusy(err)}
 	}
 	defer release()
-	judge := func(object templating.Object) []Finding {
+	var advised []Finding
+	judge := func(object templating.Object, values templating.Values) []Finding {
 		tmpl := candidateOf(candidates, object.Origin.Level, object.Origin.Index)
+		for _, mistake := range advice.Of(tmpl.source, object, values) {
+			mistake.Path = tmpl.field(mistake.Path)
+			// One warning for a field is enough, with whatever devices it is rendered.
+			if !slices.ContainsFunc(advised, func(f Finding) bool { return f.Path == mistake.Path }) {
+				advised = append(advised, Finding{Warn, mistake})
+			}
+		}
 		return confined(c.policy, r.configuration, tmpl, object.Content, object.Directives.OnConflict)
 	}
 	var sim *simulation
@@ -60,7 +70,7 @@ func (c *Chain) checkRendering(
 			Hint:  "use fewer or shorter loops",
 		}})
 	}
-	return renderings, findings
+	return renderings, append(findings, advised...)
 }
 
 // checkPolicy checks the templates against the policy, as they are written.
@@ -116,7 +126,7 @@ type output struct {
 // object that must not be rendered. After each template, pass lets others compute.
 func simulate(
 	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, devices deviceFactory,
-	judge func(templating.Object) []Finding, pass func() bool,
+	judge func(templating.Object, templating.Values) []Finding, pass func() bool,
 ) *simulation {
 	s := &simulation{compiled: compiled, devices: devices}
 	rendered := false // the first list
@@ -131,7 +141,7 @@ func simulate(
 		var list output
 		list.diagnostics = set.Each(values, func(object templating.Object) {
 			one := outlineOf(object, &values)
-			one.refused = judge(object)
+			one.refused = judge(object, values)
 			list.objects = append(list.objects, one)
 		}, stop)
 		rendered = true

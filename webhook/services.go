@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
@@ -71,17 +72,18 @@ func podsWithout(candidates []*candidate, label string) (pods bool, unlabeled st
 			pods = true
 			continue
 		}
-		found := podTemplatesIn(tmpl.source, tmpl.place)
+		found := advice.PodTemplatesIn(tmpl.source, tmpl.place)
+		found = slices.DeleteFunc(found, func(t advice.PodTemplate) bool { return t.Path == tmpl.place }) // an object that is no Pod
 		if len(found) == 0 && !unreachable && !builtIn(tmpl.kind.Group) {
 			return false, "" // what its operator creates is not known
 		}
 		for _, pod := range found {
-			if pod.mayHave(label, unreachable) {
+			if mayHave(pod.Object, label, unreachable) {
 				return false, ""
 			}
 			pods = true
 			if unlabeled == "" && !unreachable {
-				unlabeled = pod.place
+				unlabeled = pod.Path
 			}
 		}
 	}
@@ -92,44 +94,11 @@ func podsWithout(candidates []*candidate, label string) (pods bool, unlabeled st
 // other Pods than those that are known.
 func builtIn(group string) bool { return !strings.Contains(group, ".") || group == "networking.k8s.io" }
 
-// podTemplate is a Pod template in an object of a custom kind.
-type podTemplate struct {
-	place  string
-	object map[string]any
-}
-
-// podTemplatesIn returns the Pod templates within an object, in order of their places.
-func podTemplatesIn(object any, place string) []podTemplate {
-	var found []podTemplate
-	visit := func(value any, at string) {
-		if fields, ok := value.(map[string]any); ok {
-			spec, _ := fields["spec"].(map[string]any)
-			if _, ok := spec["containers"]; ok {
-				found = append(found, podTemplate{at, fields})
-				return
-			}
-		}
-		found = append(found, podTemplatesIn(value, at)...)
-	}
-	switch object := object.(type) {
-	case map[string]any:
-		for key, value := range object {
-			visit(value, place+"."+key)
-		}
-	case []any:
-		for i, value := range object {
-			visit(value, fmt.Sprintf("%s[%d]", place, i))
-		}
-	}
-	slices.SortFunc(found, func(a, b podTemplate) int { return strings.Compare(a.place, b.place) })
-	return found
-}
-
-// mayHave reports whether the Pods may have a label: it is written there, or in place of
+// mayHave reports whether Pods of a template may have a label: it is written there, or in place of
 // something is an expression. LABEL_SELECTOR has no label of one Instance at
 // configuration level.
-func (p podTemplate) mayHave(label string, unreachable bool) bool {
-	labels := p.object["metadata"]
+func mayHave(pod map[string]any, label string, unreachable bool) bool {
+	labels := pod["metadata"]
 	if metadata, ok := labels.(map[string]any); ok {
 		labels = metadata["labels"]
 	}

@@ -42,6 +42,7 @@ func TestServices(t *testing.T) {
 		"no templates":                               {fields: "instance configuration"},
 		"no Pods":                                    {fields: "instance configuration", instance: config, group: config},
 		"no Pods of the Instances, another name":     {fields: "external", group: pod},
+		"a custom kind with containers":              {fields: "instance", instance: strings.Replace(robot, "arms: 2", "containers: []", 1)},
 		"a custom kind without a Pod template":       {fields: "instance configuration", instance: robot},
 		"a custom kind without one, and others":      {fields: "instance", instance: robot, group: deployment},
 		"a custom kind with LABEL_SELECTOR":          {fields: "instance configuration", instance: labeled(`"{{ LABEL_SELECTOR }}"`)},

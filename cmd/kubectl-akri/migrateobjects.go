@@ -20,6 +20,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/offline"
 	"akri.sh/akri/cmd/kubectl-akri/schema"
 	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/internal/finding"
 )
 
@@ -46,7 +47,7 @@ func (m *migration) objects(ctx context.Context) error {
 		each(ctx, m, corev1.SchemeGroupVersion.WithResource("services"), byAkri, keep),
 		each(ctx, m, batchv1.SchemeGroupVersion.WithResource("jobs"), byAkri, keep),
 		each(ctx, m, corev1.SchemeGroupVersion.WithResource("pods"), "", func(pod *corev1.Pod) {
-			if pod.Labels[v0.LabelConfiguration] != "" || len(view.Requested(pod)) > 0 {
+			if pod.Labels[v0.LabelConfiguration] != "" || len(advice.Requested(&pod.Spec)) > 0 {
 				found.pods = append(found.pods, *pod)
 			}
 		}))

@@ -20,6 +20,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/templating"
 )
@@ -119,7 +120,7 @@ func (c *cluster) podFacts(ctx context.Context, object *unstructured.Unstructure
 	}
 	pod.ManagedFields = nil
 	facts := &view.Facts{Pod: pod, AllPods: true, Now: time.Now()}
-	requested := slices.Sorted(maps.Keys(view.Requested(pod)))
+	requested := slices.Sorted(maps.Keys(advice.Requested(&pod.Spec)))
 	switch {
 	case notMade == nil:
 		facts.Created = &view.Made{For: originText(made)}
@@ -231,7 +232,7 @@ func (c *cluster) complete(ctx context.Context, all *view.Facts, namespace strin
 	for _, part := range parts {
 		part.AllPods = everywhere
 		for i := range pods {
-			requested := view.Requested(&pods[i])
+			requested := advice.Requested(&pods[i].Spec)
 			if slices.ContainsFunc(part.Resources(), func(resource string) bool { return requested[resource] > 0 }) {
 				part.Pods = append(part.Pods, pods[i])
 			}

@@ -312,7 +312,7 @@ func TestAllMistakes(t *testing.T) {
 		line, column := fault.Position(text)
 		found = append(found, fmt.Sprintf("%d:%d %s", line, column, fault.Path))
 	}
-	want := "2:15 deep[0].port, 2:34 deep[1], 3:10 map.a, 6:8 small, 1:1 textz, 4:7 text, 5:7 flag"
+	want := "2:15 deep[0].port, 2:19 deep[1], 3:10 map.a, 6:8 small, 1:1 textz, 4:7 text, 5:7 flag"
 	if got := strings.Join(found, ", "); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}

@@ -87,13 +87,20 @@ func withoutFences(text string) string {
 }
 
 // TestPathsInPages checks that paths in backticks exist, if they begin with a top-level
-// directory.
+// directory, and that there are Go files of the names that are without a directory.
 func TestPathsInPages(t *testing.T) {
 	r := repositoryOf(t)
+	named := map[string]bool{}
+	for _, file := range r.code {
+		named[path.Base(file.path)] = true
+	}
 	for _, page := range r.pages {
 		text := withoutFences(page.text)
 		for _, match := range quoted.FindAllStringSubmatchIndex(text, -1) {
 			name := strings.TrimSuffix(text[match[2]:match[3]], "/")
+			if strings.HasSuffix(name, ".go") && !strings.Contains(name, "/") && !named[name] {
+				t.Errorf("%s:%d: there is no %s", page.path, lineAt(text, match[0]), name)
+			}
 			if !strings.Contains(name, "/") || !r.dirs[topLevel(name)] || r.has(name) || r.has(path.Join(path.Dir(page.path), name)) {
 				continue
 			}

@@ -57,8 +57,8 @@ type list struct {
 type origin struct {
 	document *source.Document
 	path     templating.Path
-	field    string // the old field it was converted from, if any
-	absent   bool   // it is not an object, which is already reported
+	field    string         // the old field it was converted from, if any
+	template map[string]any // as written; nil if it was converted, or is not an object, which is already reported
 }
 
 // Options change the Instances of an Input.
@@ -124,7 +124,7 @@ func (in *Input) compile(d *source.Document, c configuration) []finding.Finding 
 		var l list
 		for i := range own {
 			path := append(pathOf("spec", level.String()), templating.Index(i))
-			l.from = append(l.from, origin{document: d, path: path, absent: own[i] == nil})
+			l.from = append(l.from, origin{document: d, path: path, template: own[i]})
 		}
 		for _, r := range converted {
 			path := append(pathOf("spec"), pathOf(r.From...)...)
@@ -149,7 +149,7 @@ func (l list) locate(level templating.Level, of string, diags templating.Diagnos
 		mistakes = append(mistakes, found)
 	}
 	for i, from := range l.from {
-		if from.absent {
+		if from.template == nil && from.field == "" {
 			continue
 		}
 		for _, d := range diags.Of(level, i) {
@@ -203,6 +203,16 @@ func (in *Input) setInstances(c configuration, o Options) {
 		maps.Copy(properties, o.Properties)
 		in.instances[i].Properties = properties
 	}
+}
+
+// Shared returns the same with samples that two nodes see each.
+func (in *Input) Shared() *Input {
+	shared := *in
+	shared.instances = slices.Clone(in.instances)
+	for i := range shared.instances {
+		shared.instances[i].Nodes, shared.instances[i].Shared = sample.Nodes(i, true), true
+	}
+	return &shared
 }
 
 // Name returns the name of the Configuration.

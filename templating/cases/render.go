@@ -24,6 +24,10 @@ type Rendered struct {
 	From string
 	// At is the position of the object's name.
 	At finding.Position
+	// Template is what its author wrote; nil for an old field.
+	Template map[string]any
+	// Values are those that it was rendered with.
+	Values templating.Values
 
 	origin origin
 }
@@ -46,7 +50,9 @@ func (in *Input) Objects() ([]Rendered, []finding.Finding) {
 	render := func(l list, level templating.Level, of string, values templating.Values) {
 		objects, diags := l.set.Render(values)
 		for _, object := range objects {
-			all = append(all, in.rendered(l.from[object.Origin.Index], object, of))
+			rendered := in.rendered(l.from[object.Origin.Index], object, of)
+			rendered.Values = values
+			all = append(all, rendered)
 		}
 		mistakes = append(mistakes, l.locate(level, of, diags)...)
 	}
@@ -60,7 +66,7 @@ func (in *Input) Objects() ([]Rendered, []finding.Finding) {
 }
 
 func (in *Input) rendered(from origin, object templating.Object, of string) Rendered {
-	r := Rendered{Object: object, For: of, From: object.Origin.String(), origin: from}
+	r := Rendered{Object: object, For: of, From: object.Origin.String(), Template: from.template, origin: from}
 	if from.field != "" {
 		r.From = from.field
 	}

@@ -3,6 +3,7 @@ package properties
 import (
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
@@ -96,7 +97,11 @@ func resolve(configuration *v0.Configuration, find func(reference) lookup) Resol
 		value, hasKey := object.values[key.Key]
 		switch {
 		case object.err != nil:
-			return Resolved{Err: fmt.Errorf("%s: read %s: %w", path(i, property), ref, object.err)}
+			remedy := ""
+			if apierrors.IsForbidden(object.err) {
+				remedy = fmt.Sprintf(": allow it with kubectl akri rbac -n %s %s | kubectl apply -f -", configuration.Namespace, configuration.Name)
+			}
+			return Resolved{Err: fmt.Errorf("%s: read %s: %w%s", path(i, property), ref, object.err, remedy)}
 		case object.pending:
 			resolved.Pending = true
 		case len(value) > v0.MaxDiscoveryPropertyLength:

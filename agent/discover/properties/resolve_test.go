@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
@@ -75,8 +77,8 @@ func TestResolve(t *testing.T) {
 		},
 		"forbidden": {
 			property: secret(v0.KeyReference{Name: "login", Key: "password", Optional: true}),
-			found:    map[string]lookup{"Secret plant/login": {err: errors.New("not allowed")}},
-			want:     "read Secret plant/login: not allowed",
+			found:    map[string]lookup{"Secret plant/login": {err: apierrors.NewForbidden(corev1.Resource("secrets"), "login", errors.New("no"))}},
+			want:     `secrets "login" is forbidden: no: allow it with kubectl akri rbac -n plant door | kubectl apply -f -`,
 		},
 		"another namespace": {
 			property: secret(v0.KeyReference{Name: "login", Key: "password", Namespace: "office"}),

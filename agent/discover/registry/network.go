@@ -71,7 +71,7 @@ func (n Network) permit(e Endpoint) error {
 	}
 	if len(n.Addresses) == 0 {
 		return fmt.Errorf("endpoint %q: handlers on the network are off: listen on a Unix socket, "+
-			"or run the agents with --allow-network-handlers=CIDR or --network-handlers-ca-file", e.Address)
+			"or run the agents with --allow-network-handlers=CIDR (agent.networkHandlers in the chart) or --network-handlers-ca-file", e.Address)
 	}
 	host, _, err := net.SplitHostPort(e.Address)
 	if err != nil {
@@ -82,7 +82,8 @@ func (n Network) permit(e Endpoint) error {
 		return fmt.Errorf("endpoint %q: want an IP address, because --allow-network-handlers lists the permitted ones", e.Address)
 	}
 	if !slices.ContainsFunc(n.Addresses, func(allowed netip.Prefix) bool { return allowed.Contains(address.Unmap().WithZone("")) }) {
-		return fmt.Errorf("endpoint %q: the address is not permitted: add its range to --allow-network-handlers of the agents", e.Address)
+		return fmt.Errorf("endpoint %q: the address is not permitted: add its range to --allow-network-handlers of the agents "+
+			"(agent.networkHandlers in the chart)", e.Address)
 	}
 	return nil
 }

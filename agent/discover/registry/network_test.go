@@ -9,16 +9,19 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"log/slog"
 	"math/big"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -59,7 +62,48 @@ func TestHandlersOnTheNetworkNeedPermission(t *testing.T) {
 			if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), tc.refused) || len(registry.Endpoints("onvif")) != 0 {
 				t.Errorf("got %v, want PermissionDenied with %q", err, tc.refused)
 			}
+			if reason := registry.Refusal("onvif"); !strings.Contains(reason, tc.refused) {
+				t.Errorf("the reason for Configurations is %q, want %q", reason, tc.refused)
+			}
 		})
+	}
+}
+
+// A refusal is remembered until the handler registers. It is reported once, however often
+// the handler tries, and costs little memory, whatever it sends.
+func TestRefusals(t *testing.T) {
+	registry := New(t.TempDir(), Network{}, slog.New(slog.DiscardHandler))
+	service := newRegistrationService(registry)
+	service.pace = rate.NewLimiter(rate.Inf, 1)
+	var reported []string
+	registry.Subscribe(func(endpoint Endpoint, _ bool) { reported = append(reported, endpoint.Name) })
+	register := func(name, endpoint string) {
+		_, err := service.RegisterDiscoveryHandler(t.Context(), &protocol.RegisterDiscoveryHandlerRequest{Name: name, Endpoint: endpoint})
+		if (err == nil) != strings.HasPrefix(endpoint, "/") {
+			t.Errorf("%s at %s: %v", name, endpoint, err)
+		}
+	}
+	for range 3 {
+		register("onvif", "relative.sock")
+	}
+	register("onvif", strings.Repeat("x", 1<<20))
+	reason := registry.Refusal("onvif")
+	if len(reason) > maxRefusalLength || !strings.HasPrefix(reason, "the discovery handler may not register: ") {
+		t.Errorf("the reason is %q", reason)
+	}
+	register(strings.Repeat("n", maxNameLength+1), "relative.sock")
+	if want := []string{"onvif", "onvif"}; !slices.Equal(reported, want) {
+		t.Errorf("reported were %q, want %q", reported, want)
+	}
+	register("onvif", "/run/onvif.sock")
+	if reason = registry.Refusal("onvif"); reason != "" {
+		t.Errorf("it has registered, and the reason is %q", reason)
+	}
+	for i := range maxEndpoints + 10 {
+		register(fmt.Sprint("x", i), "relative.sock")
+	}
+	if len(registry.refusals) != maxEndpoints {
+		t.Errorf("%d refusals are kept, want %d", len(registry.refusals), maxEndpoints)
 	}
 }
 

@@ -14,10 +14,15 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"akri.sh/akri/internal/text"
 )
 
-// maxEndpoints bounds the memory that handlers can make the agent use.
-const maxEndpoints = 1000
+// Bounds of the memory that handlers can make the agent use.
+const (
+	maxEndpoints     = 1000
+	maxRefusalLength = 512
+)
 
 // An endpoint that registers with another value of shared than before is stored again, and its
 // streams are reopened. An operator may correct a value at once, more than once; a handler that
@@ -69,6 +74,7 @@ type Registry struct {
 
 	mu          sync.Mutex
 	records     map[Endpoint]*record
+	refusals    map[string]string // why handlers may not register, by their names
 	subscribers []func(endpoint Endpoint, known bool)
 }
 
@@ -80,7 +86,7 @@ func New(dir string, network Network, log *slog.Logger, static ...Static) *Regis
 	r := &Registry{
 		dir: dir, network: network, log: log, interval: checkInterval,
 		recheck: make(chan struct{}, 1),
-		records: map[Endpoint]*record{},
+		records: map[Endpoint]*record{}, refusals: map[string]string{},
 	}
 	entries, err := load(dir)
 	if err != nil {
@@ -154,6 +160,7 @@ func (r *Registry) Register(entry Entry) error {
 			return errTooOften
 		}
 	}
+	delete(r.refusals, entry.Name)
 	same := !changed && !known.unconfirmed
 	known.registered(entry.Shared, now)
 	if changed {
@@ -166,6 +173,31 @@ func (r *Registry) Register(entry Entry) error {
 	}
 	r.notify(entry.Endpoint, same)
 	return nil
+}
+
+// refuse records why a handler may not register, for the Configurations that use it. One
+// that has registered too often may.
+func (r *Registry) refuse(name string, err error) {
+	r.log.Warn("Refused the registration of a discovery handler", "handler", name, "err", err)
+	reason := text.Truncate("the discovery handler may not register: "+err.Error(), maxRefusalLength)
+	r.mu.Lock()
+	before, known := r.refusals[name]
+	room := len(name) <= maxNameLength && (known || len(r.refusals) < maxEndpoints)
+	isNew := before != reason && room && !errors.Is(err, errTooOften)
+	if isNew {
+		r.refusals[name] = reason
+	}
+	r.mu.Unlock()
+	if isNew {
+		r.notify(Endpoint{Name: name}, false)
+	}
+}
+
+// Refusal returns why a handler may not register, or "" if it has not tried or may.
+func (r *Registry) Refusal(handler string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refusals[handler]
 }
 
 // Endpoints returns the endpoints of a handler, sorted.

@@ -13,6 +13,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/cmd/kubectl-akri/schema"
+	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/discovery/builtin"
@@ -182,6 +183,7 @@ func checkRendered(in *cases.Input) []finding.Finding {
 			}
 		}
 	}
+	findings = append(findings, advise(in, objects)...)
 	for _, f := range mistakes {
 		if in.Sampled {
 			f.Level = finding.Warning
@@ -204,14 +206,36 @@ func checkRendered(in *cases.Input) []finding.Finding {
 func checkBuiltIn(o cases.Rendered) []finding.Finding {
 	findings := schema.CheckBuiltIn(o.Content, o.Locate)
 	for i := range findings {
-		f := &findings[i]
-		if o.From == o.Origin.String() {
-			f.Path = below(o.Origin.Template().String(), f.Path)
-		} else {
-			f.Path = below(o.From, strings.TrimPrefix(strings.TrimPrefix(f.Path, "spec"), "."))
+		findings[i].Path = pathIn(o, findings[i].Path)
+	}
+	return findings
+}
+
+// advise warns of objects that will not work as expected, with devices that one node sees or
+// several. One warning for a field is enough, with whatever devices it is rendered.
+func advise(in *cases.Input, objects []cases.Rendered) (findings []finding.Finding) {
+	if in.Sampled {
+		shared, _ := in.Shared().Objects()
+		objects = slices.Concat(objects, shared)
+	}
+	for _, o := range objects {
+		for _, mistake := range advice.Of(o.Template, o.Object, o.Values) {
+			at := o.Locate(templating.Diagnostic{Field: pathOf(strings.Split(mistake.Path, ".")...)})
+			mistake.Path = pathIn(o, mistake.Path)
+			if !slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Path == mistake.Path }) {
+				findings = append(findings, finding.Finding{Level: finding.Warning, Position: at, Mistake: mistake})
+			}
 		}
 	}
 	return findings
+}
+
+// pathIn returns the path of a field of an object as the author knows it.
+func pathIn(o cases.Rendered, path string) string {
+	if o.From == o.Origin.String() {
+		return below(o.Origin.Template().String(), path)
+	}
+	return below(o.From, strings.TrimPrefix(strings.TrimPrefix(path, "spec"), "."))
 }
 
 // below returns a path as the continuation of a place.

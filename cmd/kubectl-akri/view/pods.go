@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/internal/finding"
 )
 
@@ -22,37 +22,8 @@ func unschedulable(pod *corev1.Pod) (message string, found bool) {
 }
 
 // Requests reports whether a container of a Pod requests a resource.
-func Requests(pod *corev1.Pod, resource string) bool { return Requested(pod)[resource] > 0 }
-
-// Requested returns the number of devices of Akri that a Pod requests, by resource. As
-// for the scheduler, init containers do not add to the others, because they have terminated.
-func Requested(pod *corev1.Pod) map[string]int64 {
-	requested := map[string]int64{}
-	for i := range pod.Spec.Containers {
-		for name, amount := range devicesOf(&pod.Spec.Containers[i]) {
-			requested[name] += amount
-		}
-	}
-	for i := range pod.Spec.InitContainers {
-		for name, amount := range devicesOf(&pod.Spec.InitContainers[i]) {
-			requested[name] = max(requested[name], amount)
-		}
-	}
-	return requested
-}
-
-// devicesOf returns the devices that a container requests. Requests of devices equal
-// their limits, if both are set.
-func devicesOf(container *corev1.Container) map[string]int64 {
-	devices := map[string]int64{}
-	for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
-		for name, amount := range list {
-			if strings.HasPrefix(string(name), v0.Domain+"/") {
-				devices[string(name)] = amount.Value()
-			}
-		}
-	}
-	return devices
+func Requests(pod *corev1.Pod, resource string) bool {
+	return advice.Requested(&pod.Spec)[resource] > 0
 }
 
 // Terminated reports whether all containers of a Pod have terminated for good.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/internal/finding"
 )
 
@@ -196,7 +197,7 @@ func (f *Facts) writePod(b *strings.Builder) {
 	if f.Created != nil {
 		fmt.Fprintf(b, "  for        %s\n", f.Created.For)
 	}
-	requested := Requested(f.Pod)
+	requested := advice.Requested(&f.Pod.Spec)
 	for _, resource := range slices.Sorted(maps.Keys(requested)) {
 		owner := ", which does not exist"
 		for _, one := range f.Requested {

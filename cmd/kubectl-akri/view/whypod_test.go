@@ -7,8 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	v0 "akri.sh/akri/api/v0"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func quantity(text string) resource.Quantity { return resource.MustParse(text) }
@@ -20,6 +19,13 @@ func podFacts(pod corev1.Pod, change func(*Facts)) *Facts {
 	return &Facts{Pod: &pod, Requested: []*Facts{device}, AllPods: true, Now: device.Now}
 }
 
+// revision makes a Pod one of a revision of the Deployment cam-1.
+func revision(pod corev1.Pod, hash string) corev1.Pod {
+	pod.Labels = map[string]string{"pod-template-hash": hash}
+	pod.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "cam-1-" + hash, Controller: new(true)}}
+	return pod
+}
+
 func TestConcludePod(t *testing.T) {
 	const both = "0/1 nodes are available: 1 Insufficient akri.sh/cam-1, 1 Insufficient akri.sh/cam."
 	taken := func(f *Facts) { f.Instance.Spec.DeviceUsage["cam-1-1"] = "node1" }
@@ -27,6 +33,8 @@ func TestConcludePod(t *testing.T) {
 	failed.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError", Message: "slot taken"}
 	ofBoth := pending("two", "akri.sh/cam-1", both)
 	ofBoth.Spec.Containers[0].Resources.Limits["akri.sh/cam"] = quantity("2")
+	ofTwo := pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1.")
+	ofTwo.Spec.Containers[0].Resources.Limits["akri.sh/cam-1"] = quantity("2")
 	withGroup := podFacts(ofBoth, taken)
 	withGroup.Requested = append(withGroup.Requested, served(nil))
 	lost := pending("two", "akri.sh/cam-9", "0/1 nodes are available: 1 Insufficient akri.sh/cam-9.")
@@ -45,6 +53,41 @@ func TestConcludePod(t *testing.T) {
 			withGroup,
 			[]string{"Pod two waits for akri.sh/cam-1: all 2 slots",
 				"Pod two waits for 2 devices of akri.sh/cam; devices with a free slot: 0 of 1 on node1, 1 of 2 on node2."},
+		},
+		"too few slots": {
+			podFacts(ofTwo, nil),
+			[]string{"Pod two waits for akri.sh/cam-1: it requests 2 slots, and 1 of 2 is free; the others are in use on node1 (Pod one). → "},
+		},
+		"an update": {
+			podFacts(revision(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), "b"), func(f *Facts) {
+				taken(f)
+				f.Pods[0] = revision(f.Pods[0], "a")
+			}),
+			[]string{"(Pod one).\nIt is to replace Pod one, which Deployment cam-1 ends only when the new Pod is ready. → end the old Pod first, " +
+				`with two lines in the spec of the Deployment, "strategy:" and "  rollingUpdate: {maxSurge: 0, maxUnavailable: 1}"; if Akri has`},
+		},
+		"an update that ends the old Pod": {
+			podFacts(revision(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), "b"), func(f *Facts) {
+				taken(f)
+				f.Pods[0] = revision(f.Pods[0], "a")
+				f.Pods[0].DeletionTimestamp = &metav1.Time{Time: f.Now}
+			}),
+			[]string{"(Pod one). → delete a Pod"},
+		},
+		"another Deployment": {
+			podFacts(revision(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), "b"), func(f *Facts) {
+				taken(f)
+				f.Pods[0] = revision(f.Pods[0], "a")
+				f.Pods[0].OwnerReferences[0].Name = "viewer-a"
+			}),
+			[]string{"(Pod one). → delete a Pod"},
+		},
+		"another replica": {
+			podFacts(revision(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), "a"), func(f *Facts) {
+				taken(f)
+				f.Pods[0] = revision(f.Pods[0], "a")
+			}),
+			[]string{"(Pod one). → delete a Pod"},
 		},
 		"device gone": {
 			podFacts(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), func(f *Facts) { f.Instance.Spec.Nodes = nil }),
@@ -131,24 +174,12 @@ func TestPodNotes(t *testing.T) {
 		"two Instances'": {nil, []corev1.Container{container("app", "akri.sh/cam-1", "akri.sh/mic-2")},
 			"devices of akri.sh/cam-1 and akri.sh/mic-2 have the same properties (NAME, URL): the kubelet chooses"},
 		"an init container": {[]corev1.Container{container("init", "akri.sh/cam-1")}, []corev1.Container{container("app", "akri.sh/cam-1")},
-			"the init container init requests akri.sh/cam-1: the Pod has the device until it ends"},
+			"the init container init requests a device, which the Pod has until it ends, and the Pod may be killed"},
 	} {
 		facts.Pod.Spec.InitContainers, facts.Pod.Spec.Containers = c.inits, c.containers
 		if got := strings.Join(facts.notes(), "|"); !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
 			t.Errorf("%s: notes %q, want %q", name, got, c.want)
 		}
-	}
-}
-
-func TestRequested(t *testing.T) {
-	one := pod("one", "", "akri.sh/cam")
-	one.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"akri.sh/cam": quantity("1"), "memory": quantity("1Gi")}
-	one.Spec.Containers = append(one.Spec.Containers, one.Spec.Containers[0])
-	one.Spec.InitContainers = pod("", "", "akri.sh/cam").Spec.Containers
-	one.Spec.InitContainers[0].Resources.Limits["akri.sh/other"] = quantity("3")
-	got := Requested(&one)
-	if len(got) != 2 || got["akri.sh/cam"] != 2 || got["akri.sh/other"] != 3 || !Requests(&one, v0.ResourceName("cam")) {
-		t.Errorf("got %v", got)
 	}
 }
 

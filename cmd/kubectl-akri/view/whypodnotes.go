@@ -9,28 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/advice"
 )
 
 // notes returns what surprises users about the requests of a Pod, although it works.
 func (f *Facts) notes() []string {
-	return slices.Concat(initContainerNotes(f.Pod), f.variableNotes())
-}
-
-// initContainerNotes names the init containers that request devices and are not sidecars.
-// The kubelet does not list what they have.
-func initContainerNotes(pod *corev1.Pod) []string {
 	var notes []string
-	for i := range pod.Spec.InitContainers {
-		container := &pod.Spec.InitContainers[i]
-		sidecar := container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		if sidecar || len(devicesOf(container)) == 0 {
-			continue
-		}
-		notes = append(notes, fmt.Sprintf("the init container %s requests %s: the Pod has the device until it ends, and may be killed when the "+
-			"kubelet restarts; request the device in the containers only, or make it a sidecar with restartPolicy: Always",
-			container.Name, strings.Join(slices.Sorted(maps.Keys(devicesOf(container))), ", ")))
+	for _, mistake := range advice.InitContainers(&f.Pod.Spec, "") {
+		notes = append(notes, mistake.Cause+"; "+mistake.Hint)
 	}
-	return notes
+	return append(notes, f.variableNotes()...)
 }
 
 // variableNotes names the variables that a container could get from devices of several
@@ -39,7 +27,7 @@ func (f *Facts) variableNotes() []string {
 	var notes []string
 	for _, list := range [][]corev1.Container{f.Pod.Spec.InitContainers, f.Pod.Spec.Containers} {
 		for i := range list {
-			resources := slices.Sorted(maps.Keys(devicesOf(&list[i])))
+			resources := slices.Sorted(maps.Keys(advice.DevicesOf(&list[i])))
 			counts := map[string]int{}
 			for _, resource := range resources {
 				for name := range f.propertiesOf(resource) {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/internal/finding"
 )
 
@@ -56,9 +58,9 @@ func (f *Facts) unschedulable(pod *corev1.Pod, message string) []finding.Mistake
 		waits := fmt.Sprintf("%s waits for ", one.podName(pod))
 		switch {
 		case one.Instance == nil:
-			findings = append(findings, one.shortageOfDevices(waits, Requested(pod)[resource], message)...)
+			findings = append(findings, one.shortageOfDevices(waits, pod, message)...)
 		case resource == v0.ResourceName(one.Instance.Name):
-			findings = append(findings, one.shortageOfSlots(waits, message)...)
+			findings = append(findings, one.shortageOfSlots(waits, pod, message)...)
 		default:
 			findings = append(findings, findingf("kubectl akri why configuration/"+one.Instance.Spec.ConfigurationName,
 				"%s%s, any device of the Configuration: %s", waits, resource, message)...)
@@ -82,7 +84,7 @@ func (f *Facts) resourceFor(pod *corev1.Pod) string {
 }
 
 // shortageOfSlots reports which Pods use the slots of an Instance that a Pod waits for.
-func (f *Facts) shortageOfSlots(waits, message string) []finding.Mistake {
+func (f *Facts) shortageOfSlots(waits string, pod *corev1.Pod, message string) []finding.Mistake {
 	resource := v0.ResourceName(f.Instance.Name)
 	waits += resource + ": "
 	var nodes, users []string
@@ -104,14 +106,19 @@ func (f *Facts) shortageOfSlots(waits, message string) []finding.Mistake {
 	if n := f.Instance.Spec.Capacity; n > 1 {
 		all = fmt.Sprintf("all %d slots are", n)
 	}
+	wanted := int(advice.Requested(&pod.Spec)[resource])
+	if free > 0 {
+		all = fmt.Sprintf("it requests %d slots, and %d of %d is free; the others are", wanted, free, f.Instance.Spec.Capacity)
+	}
 	switch {
-	case free == 0 && len(nodes) > 0:
+	case free < wanted && len(nodes) > 0:
 		holders := strings.Join(nodes, " and ")
 		if len(users) > 0 {
 			holders += " (" + strings.Join(users, ", ") + ")"
 		}
-		return findingf("delete a Pod that uses the device, request fewer slots, or raise spec.capacity of the Configuration",
-			"%s%s in use on %s.", waits, all, holders)
+		cause, remedy := f.updateWaits(pod, resource)
+		return findingf(cmp.Or(remedy, "delete a Pod that uses the device, request fewer slots, or raise spec.capacity of the Configuration"),
+			"%s%s in use on %s.%s", waits, all, holders, cause)
 	case len(f.Instance.Spec.Nodes) == 0:
 		return findingf("", "%sno node sees the device.", waits)
 	}
@@ -123,8 +130,10 @@ func (f *Facts) shortageOfSlots(waits, message string) []finding.Mistake {
 
 // shortageOfDevices explains why no node has as many devices of a Configuration as a Pod
 // requests: they are different devices, and one node sees all of them.
-func (f *Facts) shortageOfDevices(waits string, wanted int64, message string) []finding.Mistake {
-	waits += fmt.Sprintf("%s of %s", counted(int(wanted), "device"), v0.ResourceName(f.Configuration.Name))
+func (f *Facts) shortageOfDevices(waits string, pod *corev1.Pod, message string) []finding.Mistake {
+	resource := v0.ResourceName(f.Configuration.Name)
+	wanted := advice.Requested(&pod.Spec)[resource]
+	waits += fmt.Sprintf("%s of %s", counted(int(wanted), "device"), resource)
 	devices, free := map[string]int64{}, map[string]int64{}
 	var nodes []string
 	var most int64
@@ -161,5 +170,7 @@ func (f *Facts) shortageOfDevices(waits string, wanted int64, message string) []
 	if holders := f.holders(); len(holders) > 0 {
 		problem += "\nIn use: " + strings.Join(holders, "; ") + "."
 	}
-	return findingf("delete a Pod that uses a device, request fewer devices, or raise spec.capacity of the Configuration", "%s", problem)
+	cause, remedy := f.updateWaits(pod, resource)
+	return findingf(cmp.Or(remedy, "delete a Pod that uses a device, request fewer devices, or raise spec.capacity of the Configuration"),
+		"%s%s", problem, cause)
 }

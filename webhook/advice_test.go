@@ -1,0 +1,47 @@
+package webhook
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Authors are warned, once for each template, of what is valid but does not work as they
+// expect. The package advice has the cases.
+func TestAdvice(t *testing.T) {
+	w := newWorld(t)
+	w.guard()
+	admin := w.as("")
+	const (
+		deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {STRATEGY` +
+			`replicas: "{{ len NODES }}", selector: {matchLabels: "{{ LABEL_SELECTOR }}"}, template: {spec: {containers: [{name: c, ` +
+			`image: "c:{{ INSTANCE_PROPERTIES.TAG }}", resources: {limits: {"{{ RESOURCE_NAME }}": "1"}}}]}}}}`
+		job = `{apiVersion: batch/v1, kind: Job, metadata: {name: "{{ CONFIGURATION_NAME }}"}, spec: {ttlSecondsAfterFinished: 60, ` +
+			`template: {spec: {restartPolicy: Never, containers: [{name: c, image: c, resources: {limits: {"{{ RESOURCE_NAME }}": "1"}}}]}}}}`
+	)
+	for name, tc := range map[string]struct {
+		instance, group, capacity string
+		want                      []string // parts of the only warnings
+	}{
+		"an update, however many nodes there are": {instance: strings.Replace(deployment, "STRATEGY", "", 1), capacity: "1",
+			want: []string{"spec.instanceBrokerResources[0].spec.strategy: an update waits for ever"}},
+		"an update, if two nodes see the device": {instance: strings.Replace(deployment, "STRATEGY", "", 1), capacity: "2",
+			want: []string{"and there is no slot for the new one (Pods: 2, slots for each: 1, slots in all: 2)"}},
+		"an update that ends the old Pod first": {
+			instance: strings.Replace(deployment, "STRATEGY", "strategy: {rollingUpdate: {maxSurge: 0}}, ", 1), capacity: "1",
+		},
+		"a Job": {group: job, capacity: "1",
+			want: []string{"spec.configurationBrokerResources[0].spec.ttlSecondsAfterFinished: the Job is deleted"}},
+		"both": {instance: strings.Replace(deployment, "STRATEGY", "", 1), group: job, capacity: "1",
+			want: []string{"[0].spec.strategy", "[0].spec.ttlSecondsAfterFinished"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, admin.apply(configuration(tc.instance, tc.group)+"  capacity: "+tc.capacity+"\n"), "")
+			warnings := admin.warnings.take()
+			lines := strings.FieldsFunc(warnings, func(r rune) bool { return r == '\n' })
+			if !slices.EqualFunc(lines, tc.want, strings.Contains) {
+				t.Errorf("warned: %q, want %q", lines, tc.want)
+			}
+		})
+	}
+}
