@@ -1,13 +1,14 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 	"text/template/parse"
 
 	"akri.sh/akri/templating/internal/fault"
 )
 
-// MaxBytes is the length limit of a string with expressions.
+// MaxBytes is the limit of the expressions in a string, without the text around them.
 const MaxBytes = 8 << 10
 
 // Estimates of the memory that compiling takes.
@@ -58,7 +59,7 @@ func Compile(source string, names Names) (*Text, Report) {
 	report := Report{Cost: bytesPerText + int64(len(source))}
 	root, f := parseText(source)
 	if f != nil {
-		report.Faults = []*fault.Fault{f}
+		report.Faults = orLiteral(source, names, []*fault.Fault{f})
 		return t, report
 	}
 	r := &resolver{names: names}
@@ -68,9 +69,30 @@ func Compile(source string, names Names) (*Text, Report) {
 		t.body = []stmt{} // comments alone: empty text
 	}
 	t.slots = r.maxSlots
-	report.Faults, report.PropertyKeys = r.faults, r.keys
+	report.Faults, report.PropertyKeys = orLiteral(source, names, r.faults), r.keys
 	report.Cost += bytesPerNode * r.nodes
 	return t, report
+}
+
+// orLiteral adds to the hints of mistakes in expressions without any of Akri's variables: they
+// may be meant for another program that writes {{ too, such as Prometheus, Argo or Helm.
+func orLiteral(source string, names Names, faults []*fault.Fault) []*fault.Fault {
+	variables := []string{"INSTANCE"} // the others of one level only contain it
+	if len(faults) > 0 {
+		variables = append(variables, names.Variables()...)
+	}
+	for _, f := range faults {
+		if f.Offset == fault.Whole {
+			continue
+		}
+		before := source[:min(f.Offset+len("{{"), len(source))]
+		action, _, _ := strings.Cut(source[max(strings.LastIndex(before, "{{"), 0):], "}}")
+		if slices.ContainsFunc(variables, func(name string) bool { return strings.Contains(action, name) }) {
+			continue
+		}
+		f.Hint = strings.TrimPrefix(f.Hint+"; for {{ of another program write {{ \"{{\" }}, or {{ `{{` }} inside double quotes", "; ")
+	}
+	return faults
 }
 
 // onlyAction returns the action of a text that consists of a single one and
