@@ -53,7 +53,8 @@ func TestBounds(t *testing.T) {
 		"bytes of expressions in a string": {
 			8192, func(n int) any {
 				around := strings.Repeat("x", 50<<10)
-				return around + "{{1" + strings.Repeat(" ", n-6) + "}}" + around + "{{`" + around + "`}}{{/* it's " + around + "*/}}{{\"\\\"}}\"}}2{{1}}{{'}'}}"
+				return around + "{{1" + strings.Repeat(" ", n-6) + "}}" + around + "{{`" + around + "`}}{{/* it's " + around + "*/}}" +
+					"{{\"\\\"}}\"}}2{{1}}{{'}'}}"
 			},
 			"a string may have 256 KiB, 8 KiB of it in expressions; split it, or use fewer or shorter expressions",
 		},

@@ -1,7 +1,7 @@
 package expr
 
 import (
-	"slices"
+	"regexp"
 	"strings"
 	"text/template/parse"
 
@@ -59,7 +59,7 @@ func Compile(source string, names Names) (*Text, Report) {
 	report := Report{Cost: bytesPerText + int64(len(source))}
 	root, f := parseText(source)
 	if f != nil {
-		report.Faults = orLiteral(source, names, []*fault.Fault{f})
+		report.Faults = orLiteral(source, []*fault.Fault{f})
 		return t, report
 	}
 	r := &resolver{names: names}
@@ -69,28 +69,23 @@ func Compile(source string, names Names) (*Text, Report) {
 		t.body = []stmt{} // comments alone: empty text
 	}
 	t.slots = r.maxSlots
-	report.Faults, report.PropertyKeys = orLiteral(source, names, r.faults), r.keys
+	report.Faults, report.PropertyKeys = orLiteral(source, r.faults), r.keys
 	report.Cost += bytesPerNode * r.nodes
 	return t, report
 }
 
-// orLiteral adds to the hints of mistakes in expressions without any of Akri's variables: they
+// variables matches Akri's variables, which are in capital letters.
+var variables = regexp.MustCompile(`[A-Z]{4}`)
+
+// orLiteral adds to the hints of mistakes in expressions that mention no variable of Akri: they
 // may be meant for another program that writes {{ too, such as Prometheus, Argo or Helm.
-func orLiteral(source string, names Names, faults []*fault.Fault) []*fault.Fault {
-	variables := []string{"INSTANCE"} // the others of one level only contain it
-	if len(faults) > 0 {
-		variables = append(variables, names.Variables()...)
-	}
+func orLiteral(source string, faults []*fault.Fault) []*fault.Fault {
 	for _, f := range faults {
-		if f.Offset == fault.Whole {
-			continue
-		}
-		before := source[:min(f.Offset+len("{{"), len(source))]
+		before := source[:min(max(f.Offset, 0)+len("{{"), len(source))]
 		action, _, _ := strings.Cut(source[max(strings.LastIndex(before, "{{"), 0):], "}}")
-		if slices.ContainsFunc(variables, func(name string) bool { return strings.Contains(action, name) }) {
-			continue
+		if f.Offset != fault.Whole && !variables.MatchString(action) {
+			f.Hint = strings.TrimPrefix(f.Hint+"; for {{ of another program write {{ \"{{\" }}, or {{ `{{` }} inside double quotes", "; ")
 		}
-		f.Hint = strings.TrimPrefix(f.Hint+"; for {{ of another program write {{ \"{{\" }}, or {{ `{{` }} inside double quotes", "; ")
 	}
 	return faults
 }
