@@ -51,12 +51,12 @@ func TestBounds(t *testing.T) {
 			}, "too much: passes of all ranges in one object are limited to 10000; use less",
 		},
 		"bytes of expressions in a string": {
-			8192, func(n int) any {
+			16384, func(n int) any {
 				around := strings.Repeat("x", 50<<10)
-				return around + "{{1" + strings.Repeat(" ", n-6) + "}}" + around + "{{`" + around + "`}}{{/* it's " + around + "*/}}" +
+				return around + "{{1" + strings.Repeat(" ", n-30) + "}}" + around + "{{`" + around + "`}}{{/* it's " + around + "*/}}" +
 					"{{\"\\\"}}\"}}2{{1}}{{'}'}}"
 			},
-			"a string may have 256 KiB, 8 KiB of it in expressions; split it, or use fewer or shorter expressions",
+			"a string may have 256 KiB, 16 KiB of it in expressions; split it, or use fewer or shorter expressions",
 		},
 		"parentheses": {
 			100, func(n int) any { return "{{ " + strings.Repeat("(", n-1) + "NODES" + strings.Repeat(")", n-1) + " }}" },

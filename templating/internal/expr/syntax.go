@@ -41,6 +41,7 @@ func expressionBytes(source string) (size int) {
 		case !inside:
 			if inside = strings.HasPrefix(rest, "{{"); inside {
 				i++
+				size += 2
 			}
 		case quote != 0:
 			if c == '\\' && quote != '`' {
@@ -51,6 +52,7 @@ func expressionBytes(source string) (size int) {
 		case strings.HasPrefix(rest, "}}"):
 			inside = false
 			i++
+			size += 2
 		default:
 			size++
 			if comment, isComment := strings.CutPrefix(rest, "/*"); isComment {

@@ -9,7 +9,7 @@ import (
 )
 
 // MaxBytes is the limit of the expressions in a string, without the text around them.
-const MaxBytes = 8 << 10
+const MaxBytes = 16 << 10
 
 // Estimates of the memory that compiling takes.
 const (
@@ -75,7 +75,7 @@ func Compile(source string, names Names) (*Text, Report) {
 }
 
 // variables matches Akri's variables, which are in capital letters.
-var variables = regexp.MustCompile(`[A-Z]{4}`)
+var variables = regexp.MustCompile(`INSTANCE|[^.A-Z_][A-Z]{4}`)
 
 // orLiteral adds to the hints of mistakes in expressions that mention no variable of Akri: they
 // may be meant for another program that writes {{ too, such as Prometheus, Argo or Helm.
