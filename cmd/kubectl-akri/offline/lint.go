@@ -182,9 +182,13 @@ func checkRendered(in *cases.Input) (findings []finding.Finding) {
 			refused[i].Level, refused[i].For = finding.Warning, "a sample device"
 		}
 	}
+	known := slices.Clone(in.Mistakes) // the objects lack their values
 	for _, found := range [][]finding.Finding{mistakes, refused} {
-		known := slices.Concat(in.Mistakes, findings) // the objects lack their values
+		lacking := slices.Clone(known)
 		for _, f := range found {
+			if f.For != "" {
+				known = append(known, f)
+			}
 			if in.Sampled && f.For != "" {
 				if f.For = ""; f.Level == finding.Warning {
 					f.Cause += " (with a sample device)"
@@ -194,7 +198,7 @@ func checkRendered(in *cases.Input) (findings []finding.Finding) {
 			same := func(k finding.Finding) bool {
 				return k == f || in.Sampled && k.Position == f.Position && k.Path == f.Path && k.Hint == f.Hint
 			}
-			if !slices.ContainsFunc(known, near) && !slices.ContainsFunc(findings, same) {
+			if !slices.ContainsFunc(lacking, near) && !slices.ContainsFunc(findings, same) {
 				findings = append(findings, f)
 			}
 		}

@@ -63,13 +63,13 @@ func (o *renderOptions) run(command *cobra.Command, streams cli.Streams) error {
 	for _, in := range inputs {
 		rendered, mistakes := in.Render()
 		out = append(out, rendered...)
-		for i := range mistakes {
-			mistakes[i].Level = finding.Error // an object is missing in the output
+		found := checkRendered(in)
+		for i := range found {
+			if len(mistakes) > 0 {
+				found[i].Level = finding.Error // an object is missing in the output
+			}
 		}
-		findings = append(findings, mistakes...)
-		if len(mistakes) == 0 {
-			findings = append(findings, checkRendered(in)...)
-		}
+		findings = append(findings, found...)
 	}
 	if count := manifest.Show(streams.Err, manifest.Sort(findings, all), all); count > 0 {
 		return errFound(count, "; nothing was printed")
