@@ -50,16 +50,20 @@ func TestBounds(t *testing.T) {
 				return fmt.Sprintf("x{{ range 10 }}{{ range 999 }}{{ end }}{{ end }}{{ range %d }}{{ end }}", n-10_000)
 			}, "too much: passes of all ranges in one object are limited to 10000; use less",
 		},
-		"bytes of a string with expressions": {
-			8192, func(n int) any { return "{{ 1 }}" + strings.Repeat("x", n-len("{{ 1 }}")) },
-			"a string with expressions may have 8 KiB, this one has 8193 bytes; split it, or put long text without expressions elsewhere",
+		"bytes of expressions in a string": {
+			16384, func(n int) any {
+				around := strings.Repeat("x", 50<<10)
+				return around + "{{1" + strings.Repeat(" ", n-30) + "}}" + around + "{{`" + around + "`}}{{/* it's " + around + "*/}}" +
+					"{{\"\\\"}}\"}}2{{1}}{{'}'}}"
+			},
+			"a string may have 256 KiB, 16 KiB of it in expressions; split it, or use fewer or shorter expressions",
 		},
 		"parentheses": {
-			100, func(n int) any { return "{{ " + strings.Repeat("(", n-1) + "1" + strings.Repeat(")", n-1) + " }}" },
+			100, func(n int) any { return "{{ " + strings.Repeat("(", n-1) + "NODES" + strings.Repeat(")", n-1) + " }}" },
 			"parentheses and blocks are nested more than 100 deep; use $variables",
 		},
 		"blocks": {
-			100, func(n int) any { return strings.Repeat("{{ if 1 }}", n-1) + "x" + strings.Repeat("{{ end }}", n-1) },
+			100, func(n int) any { return strings.Repeat("{{ if NODES }}", n-1) + "x" + strings.Repeat("{{ end }}", n-1) },
 			"if, range and with are nested more than 100 deep; use and, or, or $variables",
 		},
 		"maps as written":  {98, nestedMaps, "lists and maps are nested more than 100 deep"},

@@ -15,13 +15,24 @@ import (
 // mistakes at once; if there are any, the Set is nil. Templates are objects decoded
 // from JSON or YAML. Compile neither changes nor keeps them.
 func Compile(level Level, templates []map[string]any) (*Set, Diagnostics) {
+	set, diags := CompilePartly(level, templates)
+	if len(diags) > 0 {
+		return nil, diags
+	}
+	set.partly = false
+	return set, nil
+}
+
+// CompilePartly is Compile for checks that look for what else is wrong: the Set renders all
+// objects, with null for the values that have mistakes.
+func CompilePartly(level Level, templates []map[string]any) (*Set, Diagnostics) {
 	if len(templates) > MaxTemplates {
 		list := &reporter{origin: Origin{Level: level, Index: -1}}
 		const hint = "split the devices or the objects among several Configurations"
 		list.report(nil, "", budget.Limitf(hint, "templates in one list are limited to %d", MaxTemplates))
 		return nil, list.diags
 	}
-	set := &Set{level: level}
+	set := &Set{level: level, partly: true}
 	var diags Diagnostics
 	keys := map[string]bool{}
 	left := int64(maxCompiledTemplates * maxCompiled)
@@ -34,12 +45,9 @@ func Compile(level Level, templates []map[string]any) (*Set, Diagnostics) {
 		diags = append(diags, c.diagnostics("there may be more: correct these first")...)
 		left -= c.compiled
 	}
-	if len(diags) > 0 {
-		return nil, diags
-	}
 	set.keys = slices.Sorted(maps.Keys(keys))
 	set.kinds = kindsOf(set.templates)
-	return set, nil
+	return set, diags
 }
 
 // compiler compiles one template.
@@ -60,7 +68,7 @@ func (c *compiler) compile(source map[string]any) (t *template) {
 			c.reportf(nil, reportBug, "this template cannot be compiled")
 		}
 	}()
-	t = &template{origin: c.origin}
+	t = &template{origin: c.origin, content: &mapNode{}}
 	if len(source) == 0 {
 		c.reportf(nil, "write an object with apiVersion, kind and metadata.name", "the template is empty")
 		return t
@@ -71,7 +79,9 @@ func (c *compiler) compile(source map[string]any) (t *template) {
 	t.directives, t.binds = readDirectives(c.reporter, t.kind, source)
 	c.names.binds = t.binds
 	t.when = c.condition(t.directives.When)
-	t.content, _ = c.node(nil, source).(*mapNode)
+	if content, ok := c.node(nil, source).(*mapNode); ok {
+		t.content = content
+	}
 	checkMetadata(c.reporter, t.metadata, source)
 	checkAdoption(c.reporter, t.directives, t.nameSource())
 	return t

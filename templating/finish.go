@@ -29,12 +29,11 @@ func (b *objectBuilder) condition() (holds, ok bool) {
 	return value.Truthy(v), true
 }
 
+// content renders the object, with null for the values that cannot be rendered.
 func (b *objectBuilder) content() (map[string]any, bool) {
-	content, ok := b.template.content.render(&b.builder)
-	if !ok {
-		return nil, false
-	}
-	return content.(map[string]any), true
+	rendered, ok := b.template.content.render(&b.builder)
+	content, _ := rendered.(map[string]any)
+	return content, ok
 }
 
 // reportName reports a mistake in metadata.name.
@@ -71,7 +70,11 @@ func (b *objectBuilder) legacyLabels(s *scope) value.Selector {
 
 func (b *objectBuilder) finishName(metadata map[string]any) bool {
 	name, ok := metadata["name"].(string)
-	if !ok {
+	switch {
+	case ok:
+	case metadata["name"] == nil:
+		return false // reported
+	default:
 		b.reportName(fault.Newf(fault.Whole, "make it a string: {{ … | toString }}",
 			"the name must be a string, not %s", value.KindName(metadata["name"])))
 		return false

@@ -12,7 +12,7 @@ const (
 	MaxTemplates = 64
 	// MaxElements is the number of objects that one for-each may create.
 	MaxElements = 1000
-	// MaxExpressionBytes is the length limit of a string with expressions.
+	// MaxExpressionBytes is the limit of the expressions in a string.
 	MaxExpressionBytes = expr.MaxBytes
 	// MaxObjectBytes is the size limit of one rendered object.
 	MaxObjectBytes = budget.MaxObjectBytes

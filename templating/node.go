@@ -61,6 +61,9 @@ func (n listNode) render(b *builder) (any, bool) {
 	list := make([]any, len(n))
 	complete := true
 	for i, element := range n {
+		if element == nil {
+			continue // reported by the compiler
+		}
 		b.path = append(b.path, Index(i))
 		v, ok := element.render(b)
 		b.path = b.path[:len(b.path)-1]
@@ -103,7 +106,7 @@ func (n *mapNode) render(b *builder) (any, bool) {
 			}
 			sources[key] = e.key.Source()
 		}
-		if ok {
+		if ok && e.value != nil {
 			rendered[key], ok = e.value.render(b)
 		}
 		b.path = b.path[:len(b.path)-1]

@@ -45,6 +45,7 @@ func (s *Set) render(templates []*template, left *budget.List, values Values, vi
 	}
 	r := &renderer{
 		scope:    &scope{level: s.level, values: values},
+		partly:   s.partly,
 		visit:    visit,
 		stop:     stop,
 		rendered: make(map[identity]Origin, len(templates)),
@@ -65,6 +66,7 @@ func (s *Set) render(templates []*template, left *budget.List, values Values, vi
 // renderer is one rendering of some templates.
 type renderer struct {
 	scope    *scope
+	partly   bool
 	machine  expr.Machine
 	visit    func(Object)
 	stop     func() bool
@@ -132,8 +134,12 @@ func (r *renderer) object(b *objectBuilder) (object Object, ok bool) {
 		return Object{}, false
 	}
 	content, ok := b.content()
-	if !ok || !b.asStored(content) || !b.finish(content, r.scope) {
-		return Object{}, false
+	if _, hasMetadata := content["metadata"].(map[string]any); !hasMetadata {
+		return Object{}, false // reported
+	}
+	stored := b.asStored(content)
+	if finished := b.finish(content, r.scope); !ok || !stored || !finished {
+		return Object{Content: content, Directives: b.template.directives, Origin: b.origin}, r.partly
 	}
 	id := identityOf(b.template.kind, content)
 	if other, found := r.rendered[id]; found {

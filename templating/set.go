@@ -16,6 +16,8 @@ type Set struct {
 	templates []*template
 	kinds     []schema.GroupVersionKind
 	keys      []string
+	// partly is set if objects that fail to render are wanted, too.
+	partly bool
 }
 
 // template is one compiled template.

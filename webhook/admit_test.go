@@ -61,6 +61,26 @@ func TestMessages(t *testing.T) {
 			instance: pod + `{containers: [{name: a, image: b, resources: {limits: {cpu: "x{{ INSTANCE_PROPERTIES.CPU }}"}}}]}}`,
 			says:     []string{`spec.instanceBrokerResources[0]: the API server rejects it`, `quantities must match`, `spec.sampleProperties`},
 		},
+		"a variable twice in the second container": {
+			instance: pod + `{containers: [{name: a, image: b, env: [{name: L, value: x}]}, {name: c, image: b, env: [{name: L, value: x}, ` +
+				`{name: L, value: z}]}]}}`,
+			says: []string{`spec.instanceBrokerResources[0].spec.containers[1].env: .spec.containers[name="c"].env has duplicate entries for ` +
+				`key [name="L"]; remove one`},
+		},
+		"a port as a string": {
+			instance: service + `{ports: [{name: a, port: 1, targetPort: "8080"}]}}`,
+			says:     []string{`spec.ports[0].targetPort`, `must contain at least one letter`, `write a number without quotes`},
+		},
+		"a label and a key from expressions": {
+			instance: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-c", labels: {a: "{{ NODES }} b"}}, ` +
+				`data: {"{{ NODES }} c": d}}`,
+			says: []string{`metadata.labels: `, `data[node-a c]: `, `append | labelValue to the expression`},
+		},
+		"a misspelt kind of Kubernetes": {
+			instance: `{apiVersion: apps/v1, kind: Deploymnet, metadata: {name: "{{ INSTANCE_NAME }}-d"}}`,
+			says: []string{`spec.instanceBrokerResources[0].kind: the API server has no kind "Deploymnet" in "apps/v1"; correct apiVersion ` +
+				`and kind`},
+		},
 		"mistakes in several templates": {
 			instance: pod + `{containers: "{{ INSTANCE_NAM }}"}}` + "," + service + `{ports: "{{ PORT ` + `}}"}}`,
 			says:     []string{`spec.instanceBrokerResources[0].spec.containers`, `INSTANCE_NAM`, `spec.instanceBrokerResources[1].spec.ports`},
@@ -132,6 +152,8 @@ func TestValidTemplatesAreAdmitted(t *testing.T) {
 		"an amount": `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: "{{ INSTANCE_NAME }}", ` +
 			`annotations: {akri.sh/deletion-policy: orphan}}, spec: ` +
 			`{accessModes: [ReadWriteOnce], resources: {requests: {storage: "{{ INSTANCE_PROPERTIES.DISK }}Gi"}}}}`,
+		"one port with two protocols": `{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {ports: ` +
+			`[{name: rtsp, port: 554}, {name: rtsp-udp, port: 554, protocol: UDP}]}}`,
 		"for shared devices only": `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", annotations: ` +
 			`{akri.sh/when: "{{ SHARED }}"}}}`,
 		"one for all, left alone": `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {akri.sh/on-conflict: skip}}}`,

@@ -146,7 +146,11 @@ func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Fin
 func (a apiAnswer) mistyped(message string) []Finding {
 	var findings []Finding
 	for _, match := range typeError.FindAllStringSubmatch(message, maxCauses) {
-		findings = append(findings, a.mistypedField(locate(a.want.Content, match[1]), match[2]))
+		found := a.mistypedField(locate(a.want.Content, match[1]), match[2])
+		if strings.HasPrefix(match[2], "duplicate entries") { // the path names the container
+			found.Cause, found.Hint = a.quote(match[1]+" has "+match[2]), "remove one"
+		}
+		findings = append(findings, found)
 	}
 	if len(findings) == 0 {
 		findings = []Finding{{Deny, finding.Mistake{Path: a.candidate.place, Cause: "the API server rejects it: " + a.quote(message)}}}
@@ -211,16 +215,32 @@ func (a apiAnswer) invalid(causes []metav1.StatusCause) []Finding {
 		if source, found := a.source(path); found && exists {
 			result.Cause = fmt.Sprintf(`"%s" gives %s, which the API server rejects: %s`, source, a.show(value), a.quoteCause(cause))
 		}
-		part, _ := path.value(a.candidate.source)
-		if len(path) == 0 {
-			part = a.candidate.source
+		part := any(a.candidate.source)
+		for i := range path {
+			if inner, found := path[:i+1].value(a.candidate.source); found {
+				part = inner
+			}
+		}
+		for words, function := range remedies {
+			switch {
+			case !strings.Contains(cause.Message, words):
+			case hasExpression(part):
+				result.Hint = "append | " + function + " to the expression"
+			case function == "int":
+				result.Hint = "write a number without quotes"
+			}
 		}
 		if a.devices.guesses(part) {
-			result.Hint = sampleHint
+			result.Hint = strings.TrimPrefix(result.Hint+"; "+sampleHint, "; ")
 		}
 		findings = append(findings, result)
 	}
 	return findings
+}
+
+// remedies map words of the API server's messages to the template function that helps.
+var remedies = map[string]string{
+	"a valid label must": "labelValue", "a valid config key must": "labelValue", "RFC 1123": "dnsLabel", "at least one letter": "int",
 }
 
 // immutable returns the message about an update that the API server rejects because of

@@ -11,6 +11,7 @@ import (
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
 
@@ -132,6 +133,9 @@ func (c *candidate) unmapped() []Finding {
 	case c.err != nil:
 		return inconclusive(c.place,
 			fmt.Sprintf("could not check whether the API server has kind %q in %q: %v", c.kind.Kind, c.kind.GroupVersion(), c.err))
+	case c.resource == nil && !strings.Contains(c.kind.Group, "."): // no CustomResourceDefinition can define it
+		unknown := plan.KindUnavailableError(c.kind, nil).Mistake
+		return []Finding{{Deny, finding.Mistake{Path: c.field("kind"), Cause: unknown.Cause, Hint: "correct apiVersion and kind"}}}
 	case c.resource == nil:
 		return []Finding{{Inconclusive, problem.At(c.field("kind"), plan.KindUnavailableError(c.kind, nil)).Mistake}}
 	}

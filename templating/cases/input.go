@@ -1,10 +1,13 @@
 package cases
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
@@ -39,6 +42,8 @@ type instance struct {
 type Input struct {
 	// Sampled is set if the Instances are samples.
 	Sampled bool
+	// Mistakes are what Load has found.
+	Mistakes []finding.Finding
 
 	namespace   string // as written; may be empty
 	options     sample.Options
@@ -67,6 +72,8 @@ type Options struct {
 	Samples int
 	// Properties are set on all Instances and override their own.
 	Properties map[string]string
+	// Partly renders what is left without the mistakes, to find what else is wrong.
+	Partly bool
 }
 
 // Load compiles the only Configuration among documents for the Instances among them.
@@ -97,12 +104,16 @@ func Load(documents []*source.Document, o Options) (*Input, []finding.Finding) {
 	}
 	c, wrong := decodeConfiguration(found)
 	mistakes = append(mistakes, wrong...)
-	mistakes = append(mistakes, in.compile(found, c)...)
-	if len(mistakes) > 0 {
+	mistakes = append(mistakes, in.compile(found, c, o.Partly)...)
+	if len(mistakes) > 0 && !o.Partly {
 		return nil, mistakes
 	}
+	if o.Partly && len(validation.IsDNS1123Label(sample.InstanceName(c.name, 0, false))) > 0 {
+		c.name = "configuration" // what is rendered must not repeat its mistake
+	}
+	in.Mistakes = mistakes
 	in.setInstances(c, o)
-	return in, nil
+	return in, mistakes
 }
 
 // whole returns a mistake in the documents as a whole.
@@ -110,7 +121,7 @@ func whole(cause string) []finding.Finding {
 	return []finding.Finding{{Mistake: finding.Mistake{Cause: cause}}}
 }
 
-func (in *Input) compile(d *source.Document, c configuration) []finding.Finding {
+func (in *Input) compile(d *source.Document, c configuration, partly bool) []finding.Finding {
 	var mistakes []finding.Finding
 	old, err := convert.BrokerResources(c.fields)
 	if err != nil {
@@ -130,9 +141,13 @@ func (in *Input) compile(d *source.Document, c configuration) []finding.Finding 
 			path := append(pathOf("spec"), pathOf(r.From...)...)
 			l.from = append(l.from, origin{document: d, path: path, field: r.From.String()})
 		}
-		set, diags := templating.Compile(level, append(slices.Clip(own), convert.Templates(converted)...))
+		compileList := templating.Compile
+		if partly {
+			compileList = templating.CompilePartly
+		}
+		set, diags := compileList(level, append(slices.Clip(own), convert.Templates(converted)...))
 		l.set = set
-		mistakes = append(mistakes, l.locate(level, "", diags)...)
+		mistakes = append(mistakes, in.locate(l, level, "", diags)...)
 		return l
 	}
 	in.perInstance = compile(templating.InstanceLevel, c.perInstance, old.Instance)
@@ -140,8 +155,9 @@ func (in *Input) compile(d *source.Document, c configuration) []finding.Finding 
 	return mistakes
 }
 
-// locate returns diagnostics with their positions. of is what was rendered, if anything.
-func (l list) locate(level templating.Level, of string, diags templating.Diagnostics) []finding.Finding {
+// locate returns diagnostics with their positions. of is what was rendered, if anything. What
+// depends on the properties of samples is a warning.
+func (in *Input) locate(l list, level templating.Level, of string, diags templating.Diagnostics) []finding.Finding {
 	mistakes := make([]finding.Finding, 0, len(diags))
 	add := func(d templating.Diagnostic, template string, at finding.Position) {
 		found := d.In(template)
@@ -158,6 +174,13 @@ func (l list) locate(level templating.Level, of string, diags templating.Diagnos
 				template, d.Field = d.Origin.Of(from.field), old(d.Field)
 			}
 			add(d, template, from.document.Locate(from.path, d))
+			found, written := &mistakes[len(mistakes)-1], from.document.Written(append(slices.Clip(from.path), d.Field...))
+			if found.Hint == "quote it" {
+				found.Hint = fmt.Sprintf("quote it: %q", written)
+			}
+			if text := cmp.Or(d.Text, written); of != "" && in.Sampled && (text == "" || templating.ReadsDevice(text)) {
+				found.Level = finding.Warning
+			}
 		}
 	}
 	for _, d := range diags {
@@ -213,6 +236,23 @@ func (in *Input) Shared() *Input {
 		shared.instances[i].Nodes, shared.instances[i].Shared = sample.Nodes(i, true), true
 	}
 	return &shared
+}
+
+// Otherwise returns the input with other values of the properties that are made up. What is
+// wrong with these, too, does not depend on them.
+func (in *Input) Otherwise() *Input {
+	other := *in
+	other.instances = slices.Clone(in.instances)
+	for i := range other.instances {
+		properties := maps.Clone(other.instances[i].Properties)
+		for _, key := range in.options.Keys {
+			if in.Sampled && properties[key] == sample.Property(key, i) {
+				properties[key] = fmt.Sprint(1000 + i) // a number, a name, a label, Base64
+			}
+		}
+		other.instances[i].Properties = properties
+	}
+	return &other
 }
 
 // Name returns the name of the Configuration.

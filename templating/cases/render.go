@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
@@ -41,9 +42,18 @@ func (r Rendered) Locate(d templating.Diagnostic) finding.Position {
 	return r.origin.document.Locate(r.origin.path, d)
 }
 
+// Written returns the text of a scalar as it is written, or of its nearest existing parent.
+func (r Rendered) Written(path templating.Path) string {
+	if r.origin.field != "" {
+		path = old(path)
+	}
+	return r.origin.document.Written(append(slices.Clip(r.origin.path), path...))
+}
+
 // Objects returns the objects that would be applied: Instance by Instance in the order of the
 // input, then the configuration level. Objects have the namespace of the
-// Configuration, if it is set. Objects that fail to render are omitted; the mistakes say why.
+// Configuration, if it is set. Objects that fail to render are omitted or, if the input was
+// loaded partly, without the values that failed; the mistakes say why.
 func (in *Input) Objects() ([]Rendered, []finding.Finding) {
 	var all []Rendered
 	var mistakes []finding.Finding
@@ -54,7 +64,7 @@ func (in *Input) Objects() ([]Rendered, []finding.Finding) {
 			rendered.Values = values
 			all = append(all, rendered)
 		}
-		mistakes = append(mistakes, l.locate(level, of, diags)...)
+		mistakes = append(mistakes, in.locate(l, level, of, diags)...)
 	}
 	for _, i := range in.instances {
 		render(in.perInstance, templating.InstanceLevel, "Instance "+i.Name, sample.Values(in.options, i))
@@ -62,7 +72,7 @@ func (in *Input) Objects() ([]Rendered, []finding.Finding) {
 	if len(in.instances) > 0 {
 		render(in.group, templating.ConfigurationLevel, "Configuration "+in.options.Configuration, sample.Group(in.options, in.instances))
 	}
-	return all, append(mistakes, shared(all)...)
+	return all, append(mistakes, in.shared(all)...)
 }
 
 func (in *Input) rendered(from origin, object templating.Object, of string) Rendered {
@@ -80,7 +90,7 @@ func (in *Input) rendered(from origin, object templating.Object, of string) Rend
 
 // shared returns the mistake of each template that renders an object which exists
 // already.
-func shared(objects []Rendered) []finding.Finding {
+func (in *Input) shared(objects []Rendered) []finding.Finding {
 	type identity struct{ apiVersion, kind, namespace, name any }
 	first := make(map[identity]Rendered, len(objects))
 	reported := make(map[finding.Position]bool)
@@ -88,6 +98,9 @@ func shared(objects []Rendered) []finding.Finding {
 	for _, o := range objects {
 		metadata := o.Content["metadata"].(map[string]any)
 		id := identity{o.Content["apiVersion"], o.Content["kind"], metadata["namespace"], metadata["name"]}
+		if id.name == nil || o.Directives.OnConflict == templating.ConflictSkip {
+			continue // a mistake, or intended
+		}
 		other, found := first[id]
 		if !found {
 			first[id] = o
@@ -103,7 +116,11 @@ func shared(objects []Rendered) []finding.Finding {
 			cause = "the same object is rendered by " + other.From
 			hint = "use a different suffix in each template"
 		}
-		mistakes = append(mistakes, finding.Finding{Position: o.At, Mistake: finding.Mistake{
+		level := finding.Error
+		if in.Sampled && templating.ReadsDevice(o.Written(pathOf("metadata", "name"))) {
+			level = finding.Warning // the samples have the same properties
+		}
+		mistakes = append(mistakes, finding.Finding{Level: level, Position: o.At, Mistake: finding.Mistake{
 			Path: pathOf("metadata", "name").Below(o.Origin.Template().String()), Cause: cause, Hint: hint,
 		}})
 	}

@@ -173,6 +173,15 @@ func (d *Document) Locate(prefix templating.Path, diagnostic templating.Diagnost
 	return d.inside(value, diagnostic.Pos)
 }
 
+// Written returns the text of the scalar at a path as it is written, without quotes, or that
+// of its longest existing part; "" for other values.
+func (d *Document) Written(path templating.Path) string {
+	if _, node := d.find(path); node != nil {
+		return node.Value
+	}
+	return ""
+}
+
 // find returns the key and the value at a path, or those of its longest existing
 // part.
 func (d *Document) find(path templating.Path) (key, value *yamlv3.Node) {

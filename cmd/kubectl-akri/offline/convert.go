@@ -15,6 +15,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/convert"
 	"akri.sh/akri/templating/source"
 )
@@ -57,7 +58,7 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	if err != nil {
 		return err
 	}
-	_, findings := load(all, nil) // an error in the input would also be in the result
+	_, findings := load(all, cases.Options{}) // an error in the input would also be in the result
 	var out bytes.Buffer
 	var notes []string
 	for i := 0; i < len(all) && len(findings) == 0; i++ {

@@ -44,7 +44,7 @@ spec:
   discoveryHandler: {name: onvif}
   capacity: 2
   instanceServiceSpec: {ports: [{port: 80}], selector: {mine: "yes"}}
-  configurationServiceSpec: {ports: [{port: 80, targetPort: "{{x}}"}]}`+broker+"\n")
+  configurationServiceSpec: {ports: [{port: 80}], externalName: "{{x}}"}`+broker+"\n")
 			write(
 				t,
 				"instances.yaml",

@@ -77,7 +77,7 @@ func (o *lintOptions) run(command *cobra.Command, streams cli.Streams, args []st
 	if err != nil {
 		return err
 	}
-	inputs, written := inspect(all, nil)
+	inputs, written := inspect(all, cases.Options{Partly: true})
 	findings := manifest.Sort(append(written, check(all, inputs, validators)...), all)
 	errs := manifest.Errors(findings)
 	err = o.output.Print(streams.Out, lintResult{Findings: append([]finding.Finding{}, findings...)}, func(out io.Writer) error {
@@ -119,12 +119,12 @@ func check(all manifest.Files, inputs []*cases.Input, validators map[string]func
 
 // inspect combines each Configuration with its Instances, and returns the findings about
 // the documents as they are written: of their fields, and of their templates.
-func inspect(all manifest.Files, properties map[string]string) ([]*cases.Input, []finding.Finding) {
+func inspect(all manifest.Files, o cases.Options) ([]*cases.Input, []finding.Finding) {
 	var findings []finding.Finding
 	seen := false
 	for _, f := range all {
 		for _, d := range f.Documents {
-			found, isAkri := schema.Check(d.Object(), locateIn(d))
+			found, isAkri := schema.Check(d.Object(), whole{d})
 			findings = append(findings, found...)
 			seen = seen || isAkri
 		}
@@ -132,14 +132,15 @@ func inspect(all manifest.Files, properties map[string]string) ([]*cases.Input, 
 	if seen && len(all.OfKind("Configuration")) == 0 {
 		return nil, append(all.Broken(), findings...)
 	}
-	inputs, problems := load(all, properties)
+	inputs, problems := load(all, o)
 	return inputs, merge(findings, problems)
 }
 
-// locateIn returns the function that finds the positions of fields of a document.
-func locateIn(d *source.Document) schema.Locate {
-	return func(at templating.Diagnostic) finding.Position { return d.Locate(nil, at) }
-}
+// whole is a document as the source of its object.
+type whole struct{ *source.Document }
+
+// Locate implements [schema.Source].
+func (w whole) Locate(at templating.Diagnostic) finding.Position { return w.Document.Locate(nil, at) }
 
 // merge adds the findings of loading to those of the schema. If both have one for
 // the same place, the more specific check wins: the one of templates inside a
@@ -171,54 +172,56 @@ func within(place, outer string) bool {
 	return place == outer || strings.HasPrefix(place, outer+".") || strings.HasPrefix(place, outer+"[")
 }
 
-// checkRendered renders the templates. Sample devices may lack properties that real
-// ones have, so an error that occurs with them is only a warning.
-func checkRendered(in *cases.Input) []finding.Finding {
+// checkRendered renders the templates. Sample devices may lack properties that real ones have,
+// so an error that depends on them is only a warning.
+func checkRendered(in *cases.Input) (findings []finding.Finding) {
 	objects, mistakes := in.Objects()
-	var findings []finding.Finding
-	for _, o := range objects {
-		for _, f := range checkBuiltIn(o) {
-			if !slices.Contains(findings, f) {
+	refused := checkBuiltIn(objects)
+	others, _ := in.Otherwise().Objects()
+	certain := checkBuiltIn(others)
+	for i, f := range refused {
+		same := func(other finding.Finding) bool { return other.Position == f.Position && other.Path == f.Path }
+		if !slices.ContainsFunc(certain, same) {
+			refused[i].Level, refused[i].For = finding.Warning, "a sample device"
+		}
+	}
+	known := slices.Clone(in.Mistakes) // the objects lack their values
+	for _, found := range [][]finding.Finding{mistakes, refused} {
+		lacking := slices.Clone(known)
+		for _, f := range found {
+			if f.For != "" {
+				known = append(known, f)
+			}
+			if in.Sampled && f.For != "" {
+				if f.For = ""; f.Level == finding.Warning {
+					f.Cause += " (with a sample device)"
+				}
+			}
+			near := func(k finding.Finding) bool { return within(f.Path, k.Path) || within(k.Path, f.Path) }
+			same := func(k finding.Finding) bool {
+				return k == f || in.Sampled && k.Position == f.Position && k.Path == f.Path && k.Hint == f.Hint
+			}
+			if !slices.ContainsFunc(lacking, near) && !slices.ContainsFunc(findings, same) {
 				findings = append(findings, f)
 			}
 		}
 	}
-	findings = append(findings, advise(in, objects)...)
-	for _, f := range mistakes {
-		if in.Sampled {
-			f.Level = finding.Warning
-			if f.For != "" {
-				f.For = ""
-				f.Cause += " (with a sample device)"
-			}
-		}
-		if !slices.Contains(findings, f) {
-			findings = append(findings, f)
-		}
-	}
-	return findings
-}
-
-// checkBuiltIn finds fields that a kind built into Kubernetes does not have, and
-// values of wrong types: the API server would reject the object. Their paths are as the
-// author knows them: the same for each element of a for-each, and without spec in an old
-// field.
-func checkBuiltIn(o cases.Rendered) []finding.Finding {
-	findings := schema.CheckBuiltIn(o.Content, o.Locate)
-	for i := range findings {
-		findings[i].Path = pathIn(o, findings[i].Path)
-	}
-	return findings
+	return append(findings, advise(in, objects, slices.Concat(in.Mistakes, mistakes))...)
 }
 
 // advise warns of objects that will not work as expected, with devices that one node sees or
-// several. One warning for a field is enough, with whatever devices it is rendered.
-func advise(in *cases.Input, objects []cases.Rendered) (findings []finding.Finding) {
+// several. One warning for a field is enough, with whatever devices it is rendered. Templates
+// with mistakes wait: their objects may lack what the advice would ask for.
+func advise(in *cases.Input, objects []cases.Rendered, mistakes []finding.Finding) (findings []finding.Finding) {
 	if in.Sampled {
 		shared, _ := in.Shared().Objects()
 		objects = slices.Concat(objects, shared)
 	}
 	for _, o := range objects {
+		template := pathIn(o, "")
+		if slices.ContainsFunc(mistakes, func(f finding.Finding) bool { return within(f.Path, template) }) {
+			continue
+		}
 		for _, mistake := range advice.Of(o.Template, o.Object, o.Values) {
 			at := o.Locate(templating.Diagnostic{Field: pathOf(strings.Split(mistake.Path, ".")...)})
 			mistake.Path = pathIn(o, mistake.Path)
@@ -228,6 +231,18 @@ func advise(in *cases.Input, objects []cases.Rendered) (findings []finding.Findi
 		}
 	}
 	return findings
+}
+
+// checkBuiltIn finds what the API server would reject in objects. The paths are as the author
+// knows them: the same for each element of a for-each, and without spec in an old field.
+func checkBuiltIn(objects []cases.Rendered) (all []finding.Finding) {
+	for _, o := range objects {
+		for _, f := range schema.CheckBuiltIn(o.Content, o) {
+			f.Path = pathIn(o, f.Path)
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // pathIn returns the path of a field of an object as the author knows it.

@@ -58,12 +58,18 @@ func (o *renderOptions) run(command *cobra.Command, streams cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	inputs, findings := inspect(all, properties)
+	inputs, findings := inspect(all, cases.Options{Properties: properties})
 	var out []byte
 	for _, in := range inputs {
 		rendered, mistakes := in.Render()
 		out = append(out, rendered...)
-		findings = append(findings, mistakes...)
+		found := checkRendered(in)
+		for i := range found {
+			if len(mistakes) > 0 {
+				found[i].Level = finding.Error // an object is missing in the output
+			}
+		}
+		findings = append(findings, found...)
 	}
 	if count := manifest.Show(streams.Err, manifest.Sort(findings, all), all); count > 0 {
 		return errFound(count, "; nothing was printed")
@@ -95,7 +101,7 @@ func (o *renderOptions) properties() (map[string]string, error) {
 }
 
 // load combines each Configuration with its Instances.
-func load(all manifest.Files, properties map[string]string) ([]*cases.Input, []finding.Finding) {
+func load(all manifest.Files, o cases.Options) ([]*cases.Input, []finding.Finding) {
 	findings := all.Broken()
 	configurations, instances := all.OfKind("Configuration"), all.OfKind("Instance")
 	if len(findings) == 0 && len(configurations) == 0 {
@@ -120,7 +126,7 @@ func load(all manifest.Files, properties map[string]string) ([]*cases.Input, []f
 				documents = append(documents, i)
 			}
 		}
-		in, mistakes := cases.Load(documents, cases.Options{Properties: properties})
+		in, mistakes := cases.Load(documents, o)
 		findings = append(findings, mistakes...)
 		if in != nil {
 			inputs = append(inputs, in)

@@ -7,6 +7,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/discovery/builtin"
 	"akri.sh/akri/internal/finding"
+	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
 )
 
@@ -26,7 +27,7 @@ func Stored(configuration any, instances ...any) (objects map[string][]map[strin
 		}
 		all = append(all, file)
 	}
-	inputs, findings := inspect(all, nil)
+	inputs, findings := inspect(all, cases.Options{})
 	objects = map[string][]map[string]any{}
 	for _, in := range inputs {
 		rendered, _ := in.Objects()

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +31,7 @@ var builtIn = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme,
-		policyv1.AddToScheme, autoscalingv2.AddToScheme, discoveryv1.AddToScheme,
+		policyv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, discoveryv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(fmt.Sprintf("register Kubernetes types: %v", err)) // does not depend on input
@@ -46,14 +47,21 @@ var (
 	metadataFields = []string{"annotations", "labels", "name", "namespace"}
 )
 
-// CheckBuiltIn returns the unknown fields and the values of wrong types in a rendered
-// object of a kind built into Kubernetes and, if there are none, wrong ports of a Service.
-// It does not check other kinds, and does not report other missing fields. Without locate,
-// the findings have no positions.
-func CheckBuiltIn(object map[string]any, locate Locate) []finding.Finding {
-	c := &checker{object: object, locate: locate, rendered: true}
-	if c.types(); len(c.findings) == 0 && object["apiVersion"] == "v1" && object["kind"] == "Service" {
+// CheckBuiltIn returns what the API server refuses in a rendered object of any cluster: wrong
+// names, labels and annotations, and in kinds built into Kubernetes also unknown fields, values
+// of wrong types, ports and what is in a list twice. It does not report other missing fields.
+// Without a source, the findings have no positions.
+func CheckBuiltIn(object map[string]any, source Source) []finding.Finding {
+	c := &checker{object: object, source: source, rendered: true}
+	c.types()
+	rule := validation.IsDNS1123Subdomain
+	if object["apiVersion"] == "v1" && object["kind"] == "Service" {
+		rule = validation.IsDNS1123Label
 		c.ports()
+	}
+	at := keys("metadata", "name")
+	if name, isString := lookup(object, at).(string); isString {
+		c.refuse(templating.Diagnostic{Field: at}, describe(name), rule(name), "dnsLabel")
 	}
 	return c.findings
 }
@@ -61,9 +69,16 @@ func CheckBuiltIn(object map[string]any, locate Locate) []finding.Finding {
 // types checks the object against the type of its kind, if that is built into Kubernetes.
 func (c *checker) types() {
 	apiVersion, _ := c.object["apiVersion"].(string)
-	k, _ := c.object["kind"].(string)
-	if t, found := builtIn().AllKnownTypes()[gvk.FromAPIVersionAndKind(apiVersion, k)]; found {
+	name, _ := c.object["kind"].(string)
+	k := gvk.FromAPIVersionAndKind(apiVersion, name)
+	t, found := builtIn().AllKnownTypes()[k]
+	if found {
 		c.typed(nil, t, c.object)
+		return
+	}
+	c.unknownKind(k)
+	if metadata := c.object["metadata"]; metadata != nil {
+		c.typed(keys("metadata"), metaType, metadata)
 	}
 }
 
@@ -79,12 +94,8 @@ func (c *checker) ports() {
 		c.report(keys("spec"), "add a port, or set clusterIP: None", "ports is missing")
 	}
 	for i, port := range spec.Ports {
-		at := append(keys("spec", "ports"), templating.Index(i))
-		if problems := validation.IsValidPortNum(int(port.Port)); len(problems) > 0 {
-			c.report(append(slices.Clip(at), templating.Key("port")), "it "+problems[0], "%d is not valid", port.Port)
-		}
 		if port.Name == "" && len(spec.Ports) > 1 {
-			c.report(at, "each of several ports needs a name", "name is missing")
+			c.report(append(keys("spec", "ports"), templating.Index(i)), "each of several ports needs a name", "name is missing")
 		}
 	}
 }
@@ -130,7 +141,9 @@ func (c *checker) typed(at templating.Path, t reflect.Type, v any) {
 			case t.Kind() == reflect.Map:
 				c.typed(below, t.Elem(), v[key])
 			case field != nil:
-				c.typed(below, field.GetFrom(target.Elem()).Type(), v[key])
+				if c.typed(below, field.GetFrom(target.Elem()).Type(), v[key]); c.rendered || below[0].Key == "metadata" {
+					c.field(below, t, v[key])
+				}
 			default:
 				hint := "check the indentation; kubectl explain shows where fields belong"
 				if near := templating.Nearest(key, names(fields)); near != "" {

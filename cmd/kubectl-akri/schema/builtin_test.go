@@ -59,7 +59,7 @@ func TestAgreesWithTheDecoder(t *testing.T) {
 		_, _, rejected := strict.Decode(data, nil, nil)
 		// The decoder accepts a list of numbers as bytes; server-side apply does not.
 		isBytes := what == ".data.a = a list"
-		c := &checker{object: object, rendered: true}
+		c := &checker{object: object}
 		if c.types(); (len(c.findings) > 0) != (rejected != nil || isBytes) {
 			t.Errorf("%s\n  here:    %v\n  decoder: %v", what, c.findings, rejected)
 		}

@@ -29,15 +29,19 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// Locate returns the position of a field, or of a key if it is the text of the
-// diagnostic.
-type Locate func(templating.Diagnostic) finding.Position
+// Source is the file that an object comes from.
+type Source interface {
+	// Locate returns the position of a field, or of a key if it is the text of the diagnostic.
+	Locate(at templating.Diagnostic) finding.Position
+	// Written returns the text of a scalar as it is written in the file, without quotes.
+	Written(at templating.Path) string
+}
 
 // Check returns the mistakes in an object as decoded from YAML or JSON, in the order of
 // their paths. isAkri reports whether the kind is one of Akri's; objects of other kinds
-// are not checked. Without locate, the findings have no positions.
-func Check(object map[string]any, locate Locate) (findings []finding.Finding, isAkri bool) {
-	c := &checker{object: object, locate: locate}
+// are not checked. Without a source, the findings have no positions.
+func Check(object map[string]any, source Source) (findings []finding.Finding, isAkri bool) {
+	c := &checker{object: object, source: source}
 	k, wrong, hint := find(object)
 	switch {
 	case wrong != "" && object[wrong] == nil:
@@ -60,8 +64,8 @@ func Check(object map[string]any, locate Locate) (findings []finding.Finding, is
 // checker collects the findings about an object.
 type checker struct {
 	object   map[string]any
-	locate   Locate
-	rendered bool // expressions may have yielded the values
+	source   Source
+	rendered bool // expressions may have yielded the values, which are checked too
 	findings []finding.Finding
 }
 
@@ -76,8 +80,8 @@ func (c *checker) reportKey(at templating.Path, hint, cause string) {
 
 func (c *checker) add(at templating.Diagnostic, hint, cause string) {
 	found := finding.Finding{Mistake: finding.Mistake{Path: at.Field.String(), Cause: cause, Hint: hint}}
-	if c.locate != nil {
-		found.Position = c.locate(at)
+	if c.source != nil {
+		found.Position = c.source.Locate(at)
 	}
 	c.findings = append(c.findings, found)
 }
@@ -107,7 +111,7 @@ func (c *checker) metadata() {
 	meta.Name = cmp.Or(meta.Name, "x")
 	anyName := func(string, bool) []string { return nil } // a rule of the definition is about it
 	for _, err := range metavalidation.ValidateObjectMeta(&meta, true, anyName, field.NewPath("metadata")) {
-		c.invalid(err)
+		c.report(follow(c.object, err.Field), err.Detail, "%s is not valid", describe(err.BadValue))
 	}
 }
 
@@ -183,23 +187,6 @@ var patterns = map[string]string{
 	`^[_A-Za-z][_A-Za-z0-9]*$`:              "use letters, digits and _, and do not start with a digit",
 	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`:    "use lowercase letters, digits and -; this field does not allow expressions",
 	`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`: "use letters and digits; this field does not allow expressions",
-}
-
-// invalid reports an error about a value in metadata, whose detail says what is valid.
-func (c *checker) invalid(err *field.Error) {
-	at := templating.Diagnostic{Field: follow(c.object, err.Field)}
-	if entries, isMap := lookup(c.object, at.Field).(map[string]any); isMap { // one of the labels or annotations
-		for _, key := range names(entries) {
-			if key == err.BadValue {
-				at.Text = key
-			}
-			if key == err.BadValue || entries[key] == err.BadValue {
-				at.Field = append(at.Field, templating.Key(key))
-				break
-			}
-		}
-	}
-	c.add(at, err.Detail, describe(err.BadValue)+" is not valid")
 }
 
 // violated reports the message of a rule, "cause: remedy", at the field that the message

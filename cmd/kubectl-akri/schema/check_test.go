@@ -80,7 +80,7 @@ func TestCheck(t *testing.T) {
 		"a name that is not a string": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: 1}, spec: {discoveryHandler: " +
 			"{name: b}}}", want: []string{"metadata.name: must be a string, not the number 1"}},
 		"a label with a key that is not valid": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, labels: {c d: e}}, " +
-			"spec: {discoveryHandler: {name: b}}}", want: []string{`metadata.labels["c d"]: the string "c d" is not valid`}},
+			"spec: {discoveryHandler: {name: b}}}", want: []string{`metadata.labels["c d"]: the key "c d" is not valid`}},
 		"a label that is not valid": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, labels: {a: b, c: d e}}, " +
 			"spec: {discoveryHandler: {name: b}}}", want: []string{`metadata.labels.c: the string "d e" is not valid`}},
 		"metadata as a list": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: [], spec: {discoveryHandler: {name: b}}}",

@@ -8,14 +8,15 @@ import (
 	"unicode/utf8"
 
 	"akri.sh/akri/internal/text"
+	"akri.sh/akri/templating/internal/budget"
 	"akri.sh/akri/templating/internal/fault"
 )
 
 // parseText parses with text/template's parser, without its names and wording.
 func parseText(source string) (*parse.ListNode, *fault.Fault) {
-	if len(source) > MaxBytes {
-		return nil, fault.Newf(fault.Whole, "split it, or put long text without expressions elsewhere",
-			"a string with expressions may have %d KiB, this one has %d bytes", MaxBytes>>10, len(source))
+	if len(source) > budget.MaxObjectBytes || expressionBytes(source) > MaxBytes {
+		return nil, fault.Newf(fault.Whole, "split it, or use fewer or shorter expressions",
+			"a string may have %d KiB, %d KiB of it in expressions", budget.MaxObjectBytes>>10, MaxBytes>>10)
 	}
 	if !utf8.ValidString(source) {
 		return nil, fault.Newf(fault.Whole, "save the file as UTF-8", "this is not valid UTF-8")
@@ -29,6 +30,40 @@ func parseText(source string) (*parse.ListNode, *fault.Fault) {
 		return nil, fault.Newf(defineOffset(source), insteadOfDefine, noDefine)
 	}
 	return tree.Root, nil
+}
+
+// expressionBytes returns how much of a text is in expressions, which bounds what parsing
+// takes: a text in quotes and a comment count as one byte each.
+func expressionBytes(source string) (size int) {
+	inside, quote := false, byte(0)
+	for i := 0; i < len(source); i++ {
+		switch c, rest := source[i], source[i:]; {
+		case !inside:
+			if inside = strings.HasPrefix(rest, "{{"); inside {
+				i++
+				size += 2
+			}
+		case quote != 0:
+			if c == '\\' && quote != '`' {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case strings.HasPrefix(rest, "}}"):
+			inside = false
+			i++
+			size += 2
+		default:
+			size++
+			if comment, isComment := strings.CutPrefix(rest, "/*"); isComment {
+				_, after, _ := strings.Cut(comment, "*/")
+				i = len(source) - len(after) - 1
+			} else if c == '"' || c == '\'' || c == '`' {
+				quote = c
+			}
+		}
+	}
+	return size
 }
 
 // treeName is the name of the text for the parser. A define cannot have this name.

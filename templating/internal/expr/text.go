@@ -1,14 +1,15 @@
 package expr
 
 import (
+	"regexp"
 	"strings"
 	"text/template/parse"
 
 	"akri.sh/akri/templating/internal/fault"
 )
 
-// MaxBytes is the length limit of a string with expressions.
-const MaxBytes = 8 << 10
+// MaxBytes is the limit of the expressions in a string, without the text around them.
+const MaxBytes = 16 << 10
 
 // Estimates of the memory that compiling takes.
 const (
@@ -58,7 +59,7 @@ func Compile(source string, names Names) (*Text, Report) {
 	report := Report{Cost: bytesPerText + int64(len(source))}
 	root, f := parseText(source)
 	if f != nil {
-		report.Faults = []*fault.Fault{f}
+		report.Faults = orLiteral(source, []*fault.Fault{f})
 		return t, report
 	}
 	r := &resolver{names: names}
@@ -68,9 +69,25 @@ func Compile(source string, names Names) (*Text, Report) {
 		t.body = []stmt{} // comments alone: empty text
 	}
 	t.slots = r.maxSlots
-	report.Faults, report.PropertyKeys = r.faults, r.keys
+	report.Faults, report.PropertyKeys = orLiteral(source, r.faults), r.keys
 	report.Cost += bytesPerNode * r.nodes
 	return t, report
+}
+
+// variables matches Akri's variables, which are in capital letters.
+var variables = regexp.MustCompile(`INSTANCE|[^.A-Z_][A-Z]{4}`)
+
+// orLiteral adds to the hints of mistakes in expressions that mention no variable of Akri: they
+// may be meant for another program that writes {{ too, such as Prometheus, Argo or Helm.
+func orLiteral(source string, faults []*fault.Fault) []*fault.Fault {
+	for _, f := range faults {
+		before := source[:min(max(f.Offset, 0)+len("{{"), len(source))]
+		action, _, _ := strings.Cut(source[max(strings.LastIndex(before, "{{"), 0):], "}}")
+		if f.Offset != fault.Whole && !variables.MatchString(action) {
+			f.Hint = strings.TrimPrefix(f.Hint+"; for {{ of another program write {{ \"{{\" }}, or {{ `{{` }} inside double quotes", "; ")
+		}
+	}
+	return faults
 }
 
 // onlyAction returns the action of a text that consists of a single one and
