@@ -61,6 +61,9 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%d devices after an empty list, want %d", again, devices)
 		}
 	})
+}
+
+func TestBoundsOfConventions(t *testing.T) {
 	t.Run("one of many", func(t *testing.T) {
 		c := parse(t, "convention: zigbee2mqtt")
 		c.Apply(Message{"zigbee2mqtt/bridge/state", []byte("online")}, epoch)
