@@ -130,10 +130,8 @@ func (s *session) run(ctx context.Context) error {
 		}
 		delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
 		delay = min(delay-rand.N(delay/2), max(0, s.handler.outage-time.Since(settled))) // the jitter spreads the nodes
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, delay) {
 			return ctx.Err()
-		case <-time.After(delay):
 		}
 	}
 }
