@@ -103,6 +103,10 @@ func TestMistakes(t *testing.T) {
 			broker + "convention: topics\ntopics: {announce: a/+, id: " + strings.Repeat("$1", 600) + "}",
 			"topics.id: 1200 bytes, the limit is 1024",
 		},
+		"a long topic": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $1, online: {topic: b/" + strings.Repeat("$1", 512) + ", is: [x]}}",
+			"topics.online.topic: 1026 bytes, the limit is 1024",
+		},
 		"a bad variable": {
 			broker + "convention: topics\ntopics: {announce: a/+, id: $1, properties: {a-b: x}}",
 			"topics.properties.a-b: not a valid name",
