@@ -211,8 +211,8 @@ func (s *search) publish(ctx context.Context, t *target) bool {
 		t.isPolled, t.published = true, latest
 		s.notify()
 	}
-	isAnnounced := slices.ContainsFunc(s.announced, func(each *target) bool { return each.key() == t.key() })
-	if t.method != direct || isAnnounced || t.failures < s.details.Misses {
+	if t.method != direct || t.failures < s.details.Misses ||
+		slices.ContainsFunc(s.announced, func(each *target) bool { return each.text == t.text }) { // all are direct
 		return true
 	}
 	delete(s.targets, t.key())
