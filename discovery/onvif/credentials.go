@@ -82,11 +82,12 @@ func parseCredentials(properties map[string][]byte) (credentialSet, error) {
 func (c credentialSet) addList(
 	texts map[string]string, list string, credentials func(entry, map[string]string) (soap.Credentials, string),
 ) error {
-	if texts[list] == "" {
+	written, found := texts[list]
+	if !found {
 		return nil
 	}
 	var names []string
-	if json.Unmarshal([]byte(texts[list]), &names) != nil { // its error would quote the text
+	if json.Unmarshal([]byte(written), &names) != nil { // its error would quote the text
 		return fmt.Errorf(`discoveryProperties: %s: not a JSON list of names of properties, such as ["cameras"]`, list)
 	}
 	for i, name := range names {
