@@ -310,14 +310,15 @@ func (l *lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// count returns the number of lines with a text.
+// count returns how often the log has a text.
 func (l *lines) count(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(strings.Join(l.all, ""), text)
 }
 
-// TestMDNS has a server that announces itself, stops and is not announced any longer.
+// TestMDNS checks that a server that mDNS announces is a device while it answers, and a target
+// while it answers or is announced.
 func TestMDNS(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, "Oven", nil)
@@ -397,9 +398,9 @@ func (b *faultyBrowser) Browse(ctx context.Context, query browse.Query, changed 
 	return b.fakeBrowser.Browse(ctx, query, changed)
 }
 
-// TestFirstListOfBrowser has a browser that fails, and then takes longer for its first list
-// than a server that fails. Without it, a handler that restarts would report what mDNS
-// announces as gone.
+// TestFirstListOfBrowser checks that the first list waits for that of mDNS, even if browsing
+// fails at first and takes longer than a server that fails. Otherwise, a handler that restarts
+// would report what mDNS announces as gone.
 func TestFirstListOfBrowser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		browser := make(fakeBrowser)

@@ -35,7 +35,7 @@ type server struct {
 	url      details.URL
 
 	missed   int  // answers in a row without it
-	isLatest bool // the answer that is read at the moment has it
+	isLatest bool // it is in the answer that is being read
 
 	// What was looked up.
 	name        name

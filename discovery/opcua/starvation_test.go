@@ -157,14 +157,14 @@ func TestLateLookups(t *testing.T) {
 	at := func(name string) string { return "opc.tcp://127.0.0.1:4855/" + name }
 	w.expect(at("a"), at("b"))
 	known.Store(&[]*ua.ApplicationDescription{named("b"), named("c")})
-	resolver["c"] <- struct{}{} // it is looked up
+	resolver["c"] <- struct{}{} // its look-up has begun
 	w.none()
 	resolver["c"] <- struct{}{}
 	w.expect(at("b"), at("c"))
 }
 
-// gate knows no name. A look-up of a name with a channel receives from it when it begins
-// and before it ends.
+// gate is a resolver that knows no names. The look-up of a name that has a channel receives from
+// it twice: when the look-up begins, and before it ends.
 type gate map[string]chan struct{}
 
 func (g gate) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {

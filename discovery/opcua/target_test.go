@@ -15,7 +15,7 @@ import (
 	"akri.sh/akri/discovery/opcua/details"
 )
 
-// fakeTarget is a target whose answers a test makes up.
+// fakeTarget is a target whose answers come from a test.
 type fakeTarget struct {
 	*target
 	search *search
