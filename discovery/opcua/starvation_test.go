@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gopcua/opcua/ua"
@@ -66,6 +67,30 @@ func TestFirstListAsksAll(t *testing.T) {
 	}
 }
 
+// TestFirstListAfterLostAnswer checks that the first list has a server whose first answer is
+// lost.
+func TestFirstListAfterLostAnswer(t *testing.T) {
+	t.Parallel()
+	p := &plc{port: freePort(t)}
+	address := fmt.Sprintf("127.0.0.1:%d", p.port)
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := discover(t, Options{}, oneURL, "opc.tcp://"+address)
+	connection, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	connection.Close()
+	p.start(t, "Oven", nil)
+	t.Cleanup(p.stop)
+	if got := w.firstList(); !slices.Equal(got, []string{p.url}) {
+		t.Errorf("the first list is %q, want %q", got, p.url)
+	}
+}
+
 // TestRequestsDoNotStarve checks that a request with many silent servers takes neither all
 // calls of the handler nor the time of another one.
 func TestRequestsDoNotStarve(t *testing.T) {
@@ -117,6 +142,17 @@ func (r slowResolver) LookupNetIP(ctx context.Context, _, host string) ([]netip.
 	case <-ctx.Done():
 		return nil, &net.DNSError{Err: ctx.Err().Error(), Name: host, IsTimeout: true, UnwrapErr: ctx.Err()}
 	}
+}
+
+// TestSlowLookup checks that a look-up ends when its time is over.
+func TestSlowLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSearch(New(Options{Resolver: slowResolver(time.Hour)}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+		began, found := time.Now(), name{}
+		if err := s.resolve(t.Context(), &found, "plc"); err == nil || found.isMissing || time.Since(began) != lookupTimeout {
+			t.Errorf("after %v: got %+v, %v", time.Since(began), found, err)
+		}
+	})
 }
 
 // TestFirstListLooksUpAll checks that a discovery server with many servers whose names do
