@@ -139,6 +139,23 @@ func TestDiscoveryServer(t *testing.T) {
 	w.expect(oven.url)
 }
 
+// TestTwoURLs checks that a server that a discovery server lists with its name and with its
+// address is one device.
+func TestTwoURLs(t *testing.T) {
+	t.Parallel()
+	p := startServer(t, "Oven", nil)
+	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
+		return []*ua.ApplicationDescription{
+			describe(ua.ApplicationTypeServer, "Oven", fmt.Sprintf("opc.tcp://oven:%d", p.port)),
+			describe(ua.ApplicationTypeServer, "Oven", p.url),
+		}
+	})
+	w := discover(t, Options{Resolver: fakeResolver{"oven": "127.0.0.1"}}, oneURL, lds.url)
+	if got := w.firstList(); !slices.Equal(got, []string{p.url}) {
+		t.Errorf("the first list is %q, want %q", got, p.url)
+	}
+}
+
 // TestManyServers checks an answer of several hundred KiB.
 func TestManyServers(t *testing.T) {
 	t.Parallel()
