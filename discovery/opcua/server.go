@@ -35,7 +35,7 @@ type server struct {
 	url      details.URL
 
 	missed   int  // answers in a row without it
-	isLatest bool // the answer that is read at the moment has it
+	isLatest bool // it is in the answer that is being read
 
 	// What was looked up.
 	name        name
@@ -59,7 +59,11 @@ type name struct {
 // stays valid if a look-up fails.
 func (s *search) complete(ctx context.Context, from origin, r *server) {
 	if !time.Now().Before(r.next) {
+		if s.calls.Acquire(ctx, 1) != nil {
+			return // nothing is published any longer
+		}
 		s.lookUp(ctx, from, r)
+		s.calls.Release(1)
 		r.next = time.Now().Add(completeInterval - rand.N(completeInterval/5))
 	}
 	a := r.reported

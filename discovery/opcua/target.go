@@ -93,21 +93,20 @@ func (s *search) poll(ctx context.Context, t *target) error {
 	if err != nil || t.method == direct {
 		return err
 	}
-	var group sync.WaitGroup
-	defer group.Wait()
-	for _, r := range t.servers { // in random order, so that a slow one is not always first
-		if r.missed > 0 {
-			continue
-		}
-		if err := s.calls.Acquire(ctx, 1); err != nil {
-			return err
-		}
-		group.Go(func() {
-			defer s.calls.Release(1)
-			s.complete(ctx, from, r)
-		})
-	}
+	s.completeAll(ctx, from, t)
 	return nil
+}
+
+// completeAll completes the servers that the latest answer of a target has. All of them wait for
+// calls at the same time, so that silent servers delay them once.
+func (s *search) completeAll(ctx context.Context, from origin, t *target) {
+	var group sync.WaitGroup
+	for _, r := range t.servers { // in random order, so that a slow one is not always first
+		if r.missed == 0 {
+			group.Go(func() { s.complete(ctx, from, r) })
+		}
+	}
+	group.Wait()
 }
 
 // judge ends the reading of an answer, and forgets the servers that were missing too often.
@@ -212,8 +211,8 @@ func (s *search) publish(ctx context.Context, t *target) bool {
 		t.isPolled, t.published = true, latest
 		s.notify()
 	}
-	isAnnounced := slices.ContainsFunc(s.announced, func(each *target) bool { return each.key() == t.key() })
-	if t.method != direct || isAnnounced || t.failures < s.details.Misses {
+	if t.method != direct || t.failures < s.details.Misses ||
+		slices.ContainsFunc(s.announced, func(each *target) bool { return each.text == t.text }) { // all are direct
 		return true
 	}
 	delete(s.targets, t.key())
