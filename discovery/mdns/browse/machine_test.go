@@ -258,6 +258,39 @@ func TestInterfaceReturns(t *testing.T) {
 	s.expect(sub, printer)
 }
 
+// TestVerifiedOnce: the records of a device that does not answer are verified at the same time,
+// in whatever order they expire, and not one after the other.
+func TestVerifiedOnce(t *testing.T) {
+	for range 20 { // the order is that of a map
+		s := newSimulation(t, eth0)
+		s.service(eth0, "Printer", "_http._tcp", "192.0.2.1")
+		s.browse("_http._tcp")
+		s.run(time.Minute)
+		s.interfaces()
+		s.run(verifyWindow + time.Second)
+		if links := len(s.machine.links); links != 0 {
+			t.Fatalf("%d interfaces are left after %v", links, verifyWindow+time.Second)
+		}
+	}
+}
+
+// TestVerifiedAgain: after an interface has returned, its services get all the time again.
+func TestVerifiedAgain(t *testing.T) {
+	s := newSimulation(t, eth0)
+	s.service(eth0, "Printer", "_http._tcp", "192.0.2.1")
+	sub := s.browse("_http._tcp")
+	s.run(time.Minute)
+	s.expect(sub, printer)
+	s.interfaces()
+	s.run(verifyWindow - time.Second)
+	s.interfaces(eth0)
+	s.lost = func() bool { return true }
+	s.run(verifyWindow - time.Second)
+	s.lost = func() bool { return false }
+	s.run(time.Minute)
+	s.expect(sub)
+}
+
 // TestMissingText: a service without a TXT record is listed, but later.
 func TestMissingText(t *testing.T) {
 	s := newSimulation(t, eth0)
