@@ -107,7 +107,8 @@ func TestScan(t *testing.T) {
 			"ttyUSB1 DEVNODE=/dev/ttyUSB1\nttyUSB2 DEVNODE=/dev/ttyUSB2\n"},
 		"an id of two parts": {"serial.txt", rules(`SUBSYSTEM=="tty", DRIVERS=="option"`) + "id: ENV{ID_SERIAL} ENV{ID_USB_INTERFACE_NUM}",
 			"Quectel_EC25-E 00 DEVNODE=/dev/ttyUSB3\nQuectel_EC25-E 02 DEVNODE=/dev/ttyUSB5\n"},
-		"an id without a value": {"serial.txt", rules(`KERNEL=="ttyS0"`) + "id: ENV{ID_SERIAL}", "ttyS0 DEVNODE=/dev/ttyS0\n"},
+		"an id without a value":   {"serial.txt", rules(`KERNEL=="ttyS0"`) + "id: ENV{ID_SERIAL}", "ttyS0 DEVNODE=/dev/ttyS0\n"},
+		"an id that lacks a part": {"serial.txt", rules(`KERNEL=="ttyS0"`) + "id: SUBSYSTEM ENV{ID_SERIAL}", "ttyS0 DEVNODE=/dev/ttyS0\n"},
 		"a modem": {"serial.txt", rules(`ATTRS{idProduct}=="0125"`) + "groupRecursive: true\nid: ENV{ID_SERIAL}",
 			"Quectel_EC25-E DEVNODE_0=/dev/bus/usb/003/005 DEVNODE_1=/dev/cdc-wdm0 DEVNODE_2=/dev/ttyUSB3 DEVNODE_3=/dev/ttyUSB5\n"},
 		"not on USB": {"serial.txt", rules(`SUBSYSTEM=="tty", SUBSYSTEMS!="usb", KERNEL!="tty[0-9]*"`), "ttyS0 DEVNODE=/dev/ttyS0\n"},
@@ -209,6 +210,25 @@ func TestHostileNames(t *testing.T) {
 	got := describe(found(t, m, rules(`SUBSYSTEM=="input"`)+"symlinks: true\nproperties: {NAME: 'ATTR{name}', X: 'ENV{X}'}"))
 	const want = "input1 NAME=A\uFFFD\uFFFD\uFFFDB DEVNODE=/dev/input/event1 X=\uFFFD /dev/input/ok->/dev/input/event1\ninput2\n"
 	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestPrintable keeps what texts of several lines consist of.
+func TestPrintable(t *testing.T) {
+	if got, want := printable("a\tb\nc\r\x7fé\xc3"), "a\tb\nc\uFFFD\uFFFDé\uFFFD"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestValuesOfTheDeviceFile has a device without a device file, which stands for the one
+// above it: its own values count only for what that one lacks.
+func TestValuesOfTheDeviceFile(t *testing.T) {
+	m := newMachine(t)
+	m.plug("/devices/x\n  subsystem class/tty\n  MAJOR=4\n  MINOR=1\n  DEVNAME=tty1\n  attr name above\n" +
+		"/devices/x/y\n  subsystem class/input\n  attr name below\n  attr own 1\n")
+	got := describe(found(t, m, rules(`SUBSYSTEM=="input"`)+"properties: {NAME: 'ATTR{name}', OWN: 'ATTR{own}'}"))
+	if want := "x NAME=above OWN=1 DEVNODE=/dev/tty1\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

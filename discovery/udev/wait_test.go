@@ -74,6 +74,7 @@ func TestScanFindsADeviceThatUdevdHasNotSeen(t *testing.T) {
 		t.Errorf("found: %t, %v", w.finder.matches[newTTY] != nil, err)
 	}
 	w.unplug(newTTY)
+	w.must(os.Remove(filepath.Join(w.sys, "class/tty/ttyUSB9"))) // nothing leads to it any longer
 	if err := w.finder.scan(t.Context(), w.now); err != nil || len(w.finder.undecided) > 0 {
 		t.Errorf("it still waits: %v, %v", w.finder.undecided, err)
 	}
