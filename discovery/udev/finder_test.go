@@ -2,6 +2,7 @@ package udev
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -166,36 +167,40 @@ func TestAkrisIDs(t *testing.T) {
 }
 
 func TestPassThrough(t *testing.T) {
-	d := parse(t, rules(`SUBSYSTEM=="pci", DRIVER=="vfio-pci"`, `SUBSYSTEM=="usb", ATTR{idVendor}=="05e0"`))
-	f := newFinder(newMachine(t, "hid.txt").tree(), d)
-	if err := f.scan(t.Context(), time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	show := func(resource string, vfio bool) string {
-		f.resource, f.vfio = resource, vfio
+	m, enough := newMachine(t, "hid.txt"), errors.New("enough")
+	show := func(resource, vfio string) string {
+		t.Helper()
 		var text strings.Builder
-		for _, device := range f.devices() {
-			text.WriteString(describe([]discovery.Device{device}))
-			for _, spec := range device.DeviceSpecs {
-				fmt.Fprintf(&text, "  %s %s\n", spec.HostPath, spec.Permissions)
+		request := discovery.Request{
+			Details:    rules(`SUBSYSTEM=="pci", DRIVER=="vfio-pci"`, `SUBSYSTEM=="usb", ATTR{idVendor}=="05e0"`),
+			Properties: map[string][]byte{"devicePluginResourceName": []byte(resource), "vfioPassthrough": []byte(vfio)},
+		}
+		err := m.handler().Discover(t.Context(), request, func(devices []discovery.Device) error {
+			for _, device := range devices {
+				text.WriteString(describe([]discovery.Device{device}))
+				for _, spec := range device.DeviceSpecs {
+					fmt.Fprintf(&text, "  %s %s\n", spec.HostPath, spec.Permissions)
+				}
 			}
+			return enough
+		})
+		if !errors.Is(err, enough) {
+			t.Fatal(err)
 		}
 		return text.String()
 	}
 	const usb = "  /dev/bus/usb/001/007 rwm\n"
 	for _, tc := range []struct {
-		resource string
-		vfio     bool
-		want     string
+		resource, vfio, want string
 	}{
-		{"", true, "0000:01:00.0\n1-7 DEVNODE=/dev/bus/usb/001/007\n" + usb},
-		{"akri.sh/udev-gpu", false, "0000:01:00.0 PCI_RESOURCE_AKRI_SH_UDEV-GPU=0000:01:00.0\n" +
+		{"", "true", "0000:01:00.0\n1-7 DEVNODE=/dev/bus/usb/001/007\n" + usb},
+		{"akri.sh/udev-gpu", "false", "0000:01:00.0 PCI_RESOURCE_AKRI_SH_UDEV-GPU=0000:01:00.0\n" +
 			"1-7 DEVNODE=/dev/bus/usb/001/007 USB_RESOURCE_AKRI_SH_UDEV-GPU=1:7\n" + usb},
-		{"akri.sh/udev-gpu", true, "0000:01:00.0 PCI_RESOURCE_AKRI_SH_UDEV-GPU=0000:01:00.0\n" +
+		{" akri.sh/udev-gpu\n", " True\n", "0000:01:00.0 PCI_RESOURCE_AKRI_SH_UDEV-GPU=0000:01:00.0\n" +
 			"  /dev/vfio/12 rwm\n  /dev/vfio/vfio rwm\n1-7 DEVNODE=/dev/bus/usb/001/007 USB_RESOURCE_AKRI_SH_UDEV-GPU=1:7\n" + usb},
 	} {
 		if got := show(tc.resource, tc.vfio); got != tc.want {
-			t.Errorf("%q, %t: got\n%s\nwant\n%s", tc.resource, tc.vfio, got, tc.want)
+			t.Errorf("%q, %q: got\n%s\nwant\n%s", tc.resource, tc.vfio, got, tc.want)
 		}
 	}
 }
