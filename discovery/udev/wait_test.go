@@ -133,6 +133,11 @@ func TestNobodyWaitsForNothing(t *testing.T) {
 	w.plug(newTTYText)
 	w.check(newTTY, 0, true)
 
+	const interfaceOfStick = "/devices/pci0000:00/0000:00:14.0/usb3/3-2/3-2:1.0" // it has no device file
+	w = newWaiting(t, `KERNEL=="3-2:1.0", TAG!="x"`)
+	w.plug(interfaceOfStick + "\n  subsystem bus/usb\n")
+	w.check(interfaceOfStick, 0, true)
+
 	w = newWaiting(t, `KERNEL=="ttyUSB9", TAG!="x"`)
 	w.must(os.Remove(filepath.Join(w.run, "control"))) // udevd does not run
 	w.plug(newTTYText)
