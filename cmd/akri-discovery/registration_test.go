@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,7 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
 	"akri.sh/akri/discovery/conformance"
+	"akri.sh/akri/discovery/protocol"
 )
 
 // TestShared checks that handlers say whether several nodes see their devices.
@@ -108,5 +113,33 @@ func TestServe(t *testing.T) {
 	}
 	if _, text := get(t, metrics, "/metrics"); !strings.Contains(text, `akri_handler_device_changes_total{change="disappeared"} `) {
 		t.Errorf("/metrics: %s", text)
+	}
+}
+
+// TestStatic checks that equal requests to a handler that serves a site share one discovery.
+func TestStatic(t *testing.T) {
+	address, metrics := freeAddress(t), freeAddress(t)
+	_, port, _ := net.SplitHostPort(address)
+	defer start(t, "debug-echo", "--shared=true", "--static", "--pod-ip=127.0.0.1", "--port="+port, "--metrics-bind-address="+metrics)()
+	connection, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 3 {
+		request := &protocol.DiscoverRequest{DiscoveryDetails: "descriptions: [a]"}
+		stream, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := stream.Recv(); err != nil || len(list.GetDevices()) != 1 {
+			t.Fatalf("got %v, %v", list, err)
+		}
+	}
+	if _, text := get(t, metrics, "/metrics"); !strings.Contains(text, "\nakri_handler_requests 1\n") {
+		t.Errorf("three equal requests: %s", text)
 	}
 }
