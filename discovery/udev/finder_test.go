@@ -226,15 +226,17 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// TestValuesOfTheDeviceFile has a device without a device file, which stands for the one
-// above it: its own values count only for what that one lacks.
+// TestValuesOfTheDeviceFile has two devices without a device file, which stand for the one
+// above them: their own values count only for what that one lacks.
 func TestValuesOfTheDeviceFile(t *testing.T) {
 	m := newMachine(t)
 	m.plug("/devices/x\n  subsystem class/tty\n  MAJOR=4\n  MINOR=1\n  DEVNAME=tty1\n  attr name above\n" +
-		"/devices/x/y\n  subsystem class/input\n  attr name below\n  attr own 1\n")
-	got := describe(found(t, m, rules(`SUBSYSTEM=="input"`)+"properties: {NAME: 'ATTR{name}', OWN: 'ATTR{own}'}"))
-	if want := "x NAME=above OWN=1 DEVNODE=/dev/tty1\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+		"/devices/x/y\n  subsystem class/input\n  attr name below\n  attr own 1\n" +
+		"/devices/x/z\n  subsystem class/input\n  attr own 2\n")
+	devices := found(t, m, rules(`SUBSYSTEM=="input"`)+"properties: {NAME: 'ATTR{name}', OWN: 'ATTR{own}'}")
+	got, want := describe(devices), "x NAME=above OWN=1 DEVNODE=/dev/tty1\n"
+	if got != want || len(devices[0].DeviceSpecs) != 1 {
+		t.Errorf("got %q, want %q; the device files are %v", got, want, devices[0].DeviceSpecs)
 	}
 }
 
