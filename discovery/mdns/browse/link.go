@@ -213,6 +213,7 @@ func (l *link) restart(now time.Time) {
 			e.asked, e.due = 0, now.Add(l.firstDelay())
 		}
 		for _, r := range e.records {
+			r.attempts = 0
 			r.verify(now)
 		}
 	}

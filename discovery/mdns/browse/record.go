@@ -54,9 +54,9 @@ func (r *cachedRecord) end(now time.Time) {
 	}
 }
 
-// verify begins to ask for a record that may be out of date.
+// verify begins to ask for a record that may be out of date, unless that is done.
 func (r *cachedRecord) verify(now time.Time) {
-	if !r.final {
+	if !r.final && r.attempts < len(points) {
 		r.expires, r.attempts = now, len(points)
 		r.plan(now)
 	}
