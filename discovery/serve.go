@@ -30,7 +30,7 @@ const (
 	// DefaultPort is the default port of a handler that is reached over the network.
 	DefaultPort = 10000
 	// maxRequests bounds the requests that are open at the same time: an agent serves 400
-	// Configurations, and a handler for a site merges equal requests of agents.
+	// Configurations. Those of a handler for a site count before equal ones are merged.
 	maxRequests = 1000
 )
 

@@ -38,11 +38,16 @@ func (c *counted) Discover(ctx context.Context, request discovery.Request, send 
 	if request.Details == "bad" {
 		return discovery.Invalid("details: bad")
 	}
-	list := []discovery.Device{{ID: "a", Properties: map[string]string{"P": "1"}}}
+	list := []discovery.Device{{
+		ID: "a", Properties: map[string]string{"P": "1"},
+		Mounts:      []discovery.Mount{{HostPath: "/m", ContainerPath: "/m"}},
+		DeviceSpecs: []discovery.DeviceSpec{{HostPath: "/d", ContainerPath: "/d", Permissions: "r"}},
+	}}
 	if err := send(list); err != nil {
 		return err
 	}
 	list[0].Properties["P"] = "changed after send"
+	list[0].Mounts[0].HostPath, list[0].DeviceSpecs[0].HostPath = "/changed", "/changed"
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -85,7 +90,7 @@ func TestOneDiscovery(t *testing.T) {
 			err := shared.Discover(own, request, func(list []discovery.Device) error {
 				switch len(list) {
 				case 1:
-					if list[0].Properties["P"] != "1" {
+					if list[0].Properties["P"] != "1" || list[0].Mounts[0].HostPath != "/m" || list[0].DeviceSpecs[0].HostPath != "/d" {
 						t.Errorf("the list is %v", list)
 					}
 					first.Done()
@@ -183,4 +188,81 @@ func TestFailure(t *testing.T) {
 	if got := calls.Load(); got != 2 {
 		t.Errorf("%d calls of the handler, want two", got)
 	}
+}
+
+// TestCallWhileTheLastOneEnds checks that a call does not join a discovery that was cancelled,
+// but has not ended yet.
+func TestCallWhileTheLastOneEnds(t *testing.T) {
+	var calls atomic.Int32
+	ending, released := make(chan struct{}), make(chan struct{})
+	shared := coalesce.Wrap(function(func(ctx context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
+		isFirst := calls.Add(1) == 1
+		if err := send(nil); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		if isFirst {
+			close(ending)
+			<-released
+		}
+		return ctx.Err()
+	}))
+	var agents sync.WaitGroup
+	open := func() (end func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var first sync.WaitGroup
+		first.Add(1)
+		agents.Go(func() {
+			_ = shared.Discover(ctx, discovery.Request{}, func([]discovery.Device) error { first.Done(); return nil }) // ends with ctx
+		})
+		await(t, &first)
+		return cancel
+	}
+	open()()
+	<-ending
+	end := open()
+	if got := calls.Load(); got != 2 {
+		t.Errorf("%d calls of the handler, want two", got)
+	}
+	end()
+	close(released)
+	await(t, &agents)
+}
+
+// TestCallAfterAFailure checks that a call does not join a discovery that has failed, although
+// not all its calls have ended.
+func TestCallAfterAFailure(t *testing.T) {
+	errBroken := errors.New("the bus is off")
+	var calls atomic.Int32
+	broken, released := make(chan struct{}), make(chan struct{})
+	shared := coalesce.Wrap(function(func(_ context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
+		calls.Add(1)
+		if err := send(nil); err != nil {
+			return err
+		}
+		<-broken
+		return errBroken
+	}))
+	var slow, first sync.WaitGroup
+	first.Add(1)
+	slow.Go(func() {
+		err := shared.Discover(t.Context(), discovery.Request{}, func([]discovery.Device) error { first.Done(); <-released; return nil })
+		if !errors.Is(err, errBroken) {
+			t.Errorf("the slow one ended with %v", err)
+		}
+	})
+	await(t, &first)
+	for want := int32(1); want <= 2; want++ {
+		err := shared.Discover(t.Context(), discovery.Request{}, func([]discovery.Device) error {
+			if want == 1 {
+				close(broken)
+			}
+			return nil
+		})
+		if got := calls.Load(); got != want || !errors.Is(err, errBroken) {
+			t.Errorf("%d calls of the handler, want %d, and %v", got, want, err)
+		}
+	}
+	close(released)
+	await(t, &slow)
 }

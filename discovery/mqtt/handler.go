@@ -142,10 +142,8 @@ func (s *session) run(ctx context.Context) error {
 		}
 		delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
 		delay = min(delay-rand.N(delay/2), max(0, s.handler.outage-time.Since(settled))) // the jitter spreads the nodes
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, delay) {
 			return ctx.Err()
-		case <-time.After(delay):
 		}
 	}
 }
@@ -268,10 +266,21 @@ func (s *session) ping(c *connection.Connection) error {
 // errUnasked is an answer without a request.
 var errUnasked = errors.New("the broker acknowledges what was not requested")
 
+// largePayload is the size from which payloads are decoded one at a time.
+const largePayload = 8 << 10
+
+// decoding is held while a large payload is decoded, because lists of short values may take a
+// hundred times their size meanwhile.
+var decoding sync.Mutex
+
 // handle handles a packet.
 func (s *session) handle(packet packets.ControlPacket) error {
 	switch p := packet.(type) {
 	case *packets.PublishPacket:
+		if len(p.Payload) > largePayload {
+			decoding.Lock()
+			defer decoding.Unlock()
+		}
 		s.follower.Message(convention.Message{Topic: p.TopicName, Payload: p.Payload}, p.Retain, time.Now())
 		return nil
 	case *packets.PingrespPacket:

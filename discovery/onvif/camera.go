@@ -81,17 +81,18 @@ type camera struct {
 	host string
 	// from is the host that has announced it.
 	from netip.Addr
-	// found is when it first answered a request, or was last missed while another URL of the
-	// device was announced; zero until then, and it is not a device.
+	// found is when it first answered a request, or when another URL of the device was last
+	// preferred to it. It is zero until the first answer: until then, it is not a device.
 	found time.Time
 	facts facts
 	// reading is the one of its clock that its credentials have the time of; see clockReadings.
 	reading int
 	// asked means that a request has ended, well or not.
 	asked bool
-	// due is when the next request begins; zero while one is under way.
+	// due is when the next request is due; zero while one is under way.
 	due time.Time
-	// began is when the request under way began, if there is one, and pool what it counts for.
+	// began is when the request under way began, zero if there is none, and pool is the pool
+	// whose limit it counts towards.
 	began time.Time
 	pool  int
 	// heard means that it has announced itself since the last probe was evaluated.

@@ -36,8 +36,8 @@ func (c credentialSet) of(uuid string) *soap.Credentials {
 	return nil
 }
 
-// entry is a value of the lists: the first three are of credentialList, the others, which name
-// properties, of credentialRefList.
+// entry has the credentials of a camera. The first three fields are for credentialList. The
+// others are for credentialRefList, and name the properties that have the credentials.
 type entry struct {
 	Username      string `json:"username"`
 	Password      string `json:"password"`
@@ -48,8 +48,8 @@ type entry struct {
 
 // parseCredentials returns the credentials in discoveryProperties, which have three
 // forms. If several have credentials for a camera, the last form counts: lists, lists of
-// references, then single properties. Errors name properties and never quote their values. A
-// value that should be the name of a property may be a password by mistake.
+// references, then single properties. Errors name properties and never quote their values: what
+// should be the name of a property may be a password by mistake.
 func parseCredentials(properties map[string][]byte) (credentialSet, error) {
 	texts := map[string]string{}
 	for name, value := range properties {
@@ -79,11 +79,12 @@ func parseCredentials(properties map[string][]byte) (credentialSet, error) {
 
 // addList adds the credentials in the JSON objects of the properties that a property lists.
 func (c credentialSet) addList(texts map[string]string, list string) error {
-	if texts[list] == "" {
+	written, found := texts[list]
+	if !found {
 		return nil
 	}
 	var names []string
-	if json.Unmarshal([]byte(texts[list]), &names) != nil { // its error would quote the text
+	if json.Unmarshal([]byte(written), &names) != nil { // its error would quote the text
 		return fmt.Errorf(`discoveryProperties: %s: not a JSON list of names of properties, such as ["cameras"]`, list)
 	}
 	for i, name := range names {

@@ -41,6 +41,7 @@ func TestCredentials(t *testing.T) {
 			"username_" + strings.ReplaceAll(uuid1, "-", "_"): "single",
 			"username_default": "default",
 		}, "single: ref:"},
+		"an empty name":             {map[string]string{"username_default": "", "password_default": "p"}, "- -"},
 		"a password without a name": {map[string]string{"password_default": "p"}, "- -"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +81,7 @@ func TestCredentialsRefused(t *testing.T) {
 		want       string
 	}{
 		"not a list": {map[string]string{"device_credential_list": `"secret1"`}, "device_credential_list: not a JSON list"},
+		"nothing":    {map[string]string{"device_credential_ref_list": ""}, "device_credential_ref_list: not a JSON list"},
 		"a missing property": {
 			map[string]string{"device_credential_list": `["x"]`},
 			"device_credential_list: item 1 is not the name of a property",

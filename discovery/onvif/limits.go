@@ -63,7 +63,7 @@ const (
 	slowRequest   = time.Second
 	// minHelloPause is the minimum time between two Hellos of a camera that have an effect.
 	minHelloPause = 5 * time.Second
-	// minBeginPause is the minimum time between two looks for requests that are due.
+	// minBeginPause is the minimum time between two searches for requests that are due.
 	minBeginPause = 10 * time.Millisecond
 	// requestTimeout bounds a request for the properties of a camera.
 	requestTimeout = 15 * time.Second

@@ -168,6 +168,46 @@ func TestHelloOfCameraThatDidNotAnswer(t *testing.T) {
 	}
 }
 
+// TestOneRequestAtATime checks that a Hello does not cause a second request to a camera.
+func TestOneRequestAtATime(t *testing.T) {
+	b := newBench(t, "")
+	b.hears(wsdiscovery.Match, 1)
+	first := b.begin(b.now)
+	b.hears(wsdiscovery.Hello, 1)
+	if second := b.begin(b.now); len(first) != 1 || len(second) != 0 {
+		t.Errorf("%d requests, and %d before they have ended; want 1, 0", len(first), len(second))
+	}
+}
+
+// TestHelloKeepsPlace checks that a camera that waits, and says Hello again, does not wait longer.
+func TestHelloKeepsPlace(t *testing.T) {
+	b := newBench(t, "")
+	b.hears(wsdiscovery.Hello, 1)
+	b.now = b.now.Add(minHelloPause)
+	b.hears(wsdiscovery.Hello, 1)
+	for _, c := range b.cameras {
+		if !c.due.Equal(epoch) {
+			t.Errorf("a request is due at %v, want %v", c.due, epoch)
+		}
+	}
+}
+
+// TestRequestOfRemovedCamera checks that the end of a request does not count for a camera that
+// was removed meanwhile and added again.
+func TestRequestOfRemovedCamera(t *testing.T) {
+	b := newBench(t, "")
+	b.hears(wsdiscovery.Match, 1)
+	old := b.begin(b.now)
+	b.remove(old[0].camera)
+	b.hears(wsdiscovery.Match, 1)
+	b.ended(b.now, outcome{request: old[0]})
+	if len(b.silent) > 0 {
+		t.Error("it counts as a camera that does not answer")
+	}
+	b.works(1)
+	b.wants("the camera that was added again", 1)
+}
+
 // TestFullOfSilentDevices has somebody on the network who announces as many cameras as are
 // remembered, all the time, at addresses where nothing answers. A camera must get its turn.
 func TestFullOfSilentDevices(t *testing.T) {
@@ -205,7 +245,8 @@ func TestFullOfSilentDevices(t *testing.T) {
 	})
 }
 
-// TestBoundsKeepAnsweringCameras checks that only cameras that do not answer make place.
+// TestBoundsKeepAnsweringCameras checks that only cameras that never answer are removed to make
+// place. The others do not answer their first request.
 func TestBoundsKeepAnsweringCameras(t *testing.T) {
 	b := newBench(t, "")
 	from, a := cameraNumber(wsdiscovery.Match, 1)
@@ -213,10 +254,13 @@ func TestBoundsKeepAnsweringCameras(t *testing.T) {
 		a.UUID = fmt.Sprint(n)
 		b.announced(b.now, from, a)
 	}
+	asked := map[string]bool{}
 	for range maxCamerasPerHost {
 		for _, r := range b.begin(b.now) {
-			b.ended(b.now, outcome{request: r, alive: r.uuid != "7", uuid: r.uuid})
+			b.ended(b.now, outcome{request: r, alive: asked[r.uuid] && r.uuid != "7", uuid: r.uuid})
+			asked[r.uuid] = true
 		}
+		b.now = b.now.Add(minRetryDelay)
 	}
 	for _, uuid := range []string{"another", "one more"} {
 		a.UUID = uuid

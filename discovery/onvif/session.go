@@ -56,7 +56,7 @@ type session struct {
 	probing                           bool // a probe is being sent to the links
 	probedAt                          time.Time
 	evaluatedAt                       time.Time // the end of the first round
-	beganAt                           time.Time // when it was last looked for requests
+	beganAt                           time.Time // when it last looked for requests that are due
 
 	sent time.Time
 	list []discovery.Device // what was sent

@@ -217,14 +217,14 @@ func listenGroup() (*ipv4.PacketConn, error) {
 	return socket, nil
 }
 
-// near reports whether a host may announce itself by what has arrived: it is listed, or it is
-// on the link on which it says Hello, or whose address it answers. What a process of this node
-// sends arrives on the loopback device too.
+// near reports whether a host may announce itself: any host may if foreign URLs are allowed, and
+// otherwise one that is listed, or that is on the link on which its message arrived, or to whose
+// address it was sent. The answer of a process of this node arrives on the loopback device.
 func (s *sockets) near(from netip.Addr, arrived *ipv4.ControlMessage) bool {
 	if s.settings.AllowForeignXAddrs || s.settings.Lists(from) {
 		return true
 	}
-	if arrived == nil { // which has no addresses of links
+	if arrived == nil { // on the socket for listed addresses
 		return false
 	}
 	to, _ := netip.AddrFromSlice(arrived.Dst)

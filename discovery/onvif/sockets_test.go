@@ -74,4 +74,21 @@ func TestNear(t *testing.T) {
 			}
 		}
 	}
+	for text, want := range map[string]bool{"": false, "addresses: [10.0.9.0/28]": true, "allowForeignXAddrs: true": true} {
+		var err error
+		if s.settings, err = details.Parse(text); err != nil {
+			t.Fatal(err)
+		}
+		hello := `<Envelope><Body><Hello><EndpointReference><Address>1</Address></EndpointReference></Hello></Body></Envelope>`
+		s.receive(other, nil, []byte(hello))
+		s.receive(netip.MustParseAddr("127.0.0.1"), nil, []byte(hello)) // which is the node itself
+		if got := len(s.messages) > 0; got != want {
+			t.Errorf("with %q, an announcement of %s is accepted: %v", text, other, got)
+		}
+		for len(s.messages) > 0 {
+			if from := (<-s.messages).from; from != other {
+				t.Errorf("with %q, an announcement of %s is accepted", text, from)
+			}
+		}
+	}
 }

@@ -204,7 +204,7 @@ func TestForgetsWhatNeverAnswered(t *testing.T) {
 		b.works()
 		b.window()
 	}
-	if len(b.cameras) > 0 {
+	if len(b.cameras)+len(b.silent) > 0 {
 		t.Error("it is remembered")
 	}
 }

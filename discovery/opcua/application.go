@@ -18,7 +18,9 @@ import (
 const maxPoliciesBytes = 1024
 
 // policyName matches the names of security policies.
-var policyName = regexp.MustCompile("^[A-Za-z0-9_-]{1,64}$")
+var policyName = regexp.MustCompile("^[A-Za-z0-9_-]+$")
+
+const maxPolicyNameBytes = 64
 
 // application is an application at a URL, as a target has reported it.
 type application struct {
@@ -86,7 +88,7 @@ func (a application) device(id string) discovery.Device {
 // https or WebSockets.
 func appendPolicy(policies []string, e uatcp.Endpoint) []string {
 	policy := e.Policy[strings.LastIndexByte(e.Policy, '#')+1:]
-	if !strings.HasPrefix(e.URL, details.Scheme) || !policyName.MatchString(policy) {
+	if !strings.HasPrefix(e.URL, details.Scheme) || len(policy) > maxPolicyNameBytes || !policyName.MatchString(policy) {
 		return policies
 	}
 	return append(policies, policy+"/"+e.Mode)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// fill makes an address of the loopback device silent: a listener that accepts nothing has so
-// many connections that the kernel ignores others.
+// fill makes a loopback address silent: it fills the backlog of a listener that never accepts,
+// so that the kernel ignores further connections.
 func fill(t *testing.T, address netip.AddrPort) {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -39,7 +39,8 @@ func fill(t *testing.T, address netip.AddrPort) {
 	t.Fatalf("%s accepts all connections", address)
 }
 
-// TestSilentAddress has a name with two addresses, of which the first is silent.
+// TestSilentAddress checks that a server is found by a name that resolves to two addresses, the
+// first of which does not answer.
 func TestSilentAddress(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, "Oven", nil)
@@ -52,7 +53,7 @@ func TestSilentAddress(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 
-	// All have their time, also if none accepts.
+	// If no address accepts, the call fails before the caller's deadline.
 	closed := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(freePort(t)))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*connectTimeout)
 	defer cancel()

@@ -139,6 +139,23 @@ func TestDiscoveryServer(t *testing.T) {
 	w.expect(oven.url)
 }
 
+// TestTwoURLs checks that a server that a discovery server lists with its name and with its
+// address is one device.
+func TestTwoURLs(t *testing.T) {
+	t.Parallel()
+	p := startServer(t, "Oven", nil)
+	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
+		return []*ua.ApplicationDescription{
+			describe(ua.ApplicationTypeServer, "Oven", fmt.Sprintf("opc.tcp://oven:%d", p.port)),
+			describe(ua.ApplicationTypeServer, "Oven", p.url),
+		}
+	})
+	w := discover(t, Options{Resolver: fakeResolver{"oven": "127.0.0.1"}}, oneURL, lds.url)
+	if got := w.firstList(); !slices.Equal(got, []string{p.url}) {
+		t.Errorf("the first list is %q, want %q", got, p.url)
+	}
+}
+
 // TestManyServers checks an answer of several hundred KiB.
 func TestManyServers(t *testing.T) {
 	t.Parallel()
@@ -160,7 +177,8 @@ func TestManyServers(t *testing.T) {
 }
 
 // TestForeignHosts checks that the handler connects to hosts that a discovery server
-// names only if the author allows them. 127.0.0.2 stands for another host.
+// names only if the author allows them. 127.0.0.2 stands for another host, which also is one of
+// the addresses of a name.
 func TestForeignHosts(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.2:0")
@@ -183,20 +201,24 @@ func TestForeignHosts(t *testing.T) {
 	defer group.Wait()
 	defer listener.Close()
 	foreign := "opc.tcp://" + listener.Addr().String()
+	named := strings.Replace(foreign, "127.0.0.2", "plc", 1)
 	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
-		return []*ua.ApplicationDescription{describe(ua.ApplicationTypeServer, "Elsewhere", foreign)}
+		return []*ua.ApplicationDescription{
+			describe(ua.ApplicationTypeServer, "Elsewhere", foreign), describe(ua.ApplicationTypeServer, "PLC", named),
+		}
 	})
-	w := discover(t, Options{}, oneURL, lds.url)
-	w.expect(foreign)
+	options := Options{Resolver: fakeResolver{"plc": "127.0.0.2 127.0.0.1"}}
+	w := discover(t, options, oneURL, lds.url)
+	w.expect(foreign, named)
 	polls := lds.finds.Load()
 	await(t, "two more polls", func() bool { return lds.finds.Load() >= polls+2 })
 	if n := connections.Load(); n != 0 {
 		t.Errorf("%d connections to a host that is not allowed", n)
 	}
-	allowed := discover(t, Options{}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, allowHosts: [127.0.0.2]}", lds.url)
-	allowed.expect(foreign)
-	if n := connections.Load(); n != 1 {
-		t.Errorf("%d connections to a host that is allowed, want 1", n)
+	allowed := discover(t, options, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, allowHosts: [127.0.0.2]}", lds.url)
+	allowed.expect(foreign, named)
+	if n := connections.Load(); n != 2 {
+		t.Errorf("%d connections to a host that is allowed, want 2", n)
 	}
 }
 
@@ -220,6 +242,28 @@ func TestFaultyServers(t *testing.T) {
 	}
 	if got := failures(t, registry); got[reasonMalformed] == 0 || got[reasonConnect] == 0 {
 		t.Errorf("the failures are %v, want malformed and connect among them", got)
+	}
+}
+
+// TestOtherURL checks that a server that has endpoints only for the URL that it knows is
+// described at other URLs too, and that a discovery server is not.
+func TestOtherURL(t *testing.T) {
+	t.Parallel()
+	s := newSearch(New(Options{}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+	described := func(p *plc) (application, error) {
+		address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(p.port))
+		return s.describe(t.Context(), []netip.AddrPort{address}, p.url+"/UA")
+	}
+	if a, err := described(startServer(t, "Oven", nil)); err != nil || a.name != "Oven" || a.endpoints != "None/None" {
+		t.Errorf("got %+v, %v", a, err)
+	}
+	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
+		return []*ua.ApplicationDescription{
+			describe(ua.ApplicationTypeServer, "Oven", "opc.tcp://oven"), describe(ua.ApplicationTypeServer, "Press", "opc.tcp://press"),
+		}
+	})
+	if a, err := described(lds); err == nil {
+		t.Errorf("a discovery server is described as %+v", a)
 	}
 }
 
@@ -310,14 +354,15 @@ func (l *lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// count returns the number of lines with a text.
+// count returns how often the log has a text.
 func (l *lines) count(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(strings.Join(l.all, ""), text)
 }
 
-// TestMDNS has a server that announces itself, stops and is not announced any longer.
+// TestMDNS checks that a server that mDNS announces is a device while it answers, and a target
+// while it answers or is announced.
 func TestMDNS(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, "Oven", nil)
@@ -397,13 +442,14 @@ func (b *faultyBrowser) Browse(ctx context.Context, query browse.Query, changed 
 	return b.fakeBrowser.Browse(ctx, query, changed)
 }
 
-// TestFirstListOfBrowser has a browser that fails, and then takes longer for its first list
-// than a server that fails. Without it, a handler that restarts would report what mDNS
-// announces as gone.
+// TestFirstListOfBrowser checks that the first list waits for that of mDNS, even if browsing
+// fails at first and takes longer than a server that fails. Otherwise, a handler that restarts
+// would report what mDNS announces as gone.
 func TestFirstListOfBrowser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		browser := make(fakeBrowser)
-		w := discover(t, Options{Browser: &faultyBrowser{fakeBrowser: browser}}, "opcuaDiscoveryMethod: {mdns: {}}")
+		w := discover(t, Options{Browser: &faultyBrowser{fakeBrowser: browser}, Resolver: fakeResolver{}},
+			"{opcuaDiscoveryMethod: {mdns: {}, standard: {discoveryUrls: ['opc.tcp://plc']}}, intervalSeconds: 1, misses: 1}")
 		time.Sleep(browseRetry + 5*time.Second)
 		synctest.Wait()
 		if len(w.lists) > 0 {
@@ -411,6 +457,21 @@ func TestFirstListOfBrowser(t *testing.T) {
 		}
 		browser <- nil
 		w.expect()
+	})
+}
+
+// TestFirstListIsLate checks that the first list does not wait for ever.
+func TestFirstListIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := discover(t, Options{Browser: make(fakeBrowser)}, "opcuaDiscoveryMethod: {mdns: {}}")
+		time.Sleep(maxFirstList - time.Second)
+		synctest.Wait()
+		w.none()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if len(w.lists) != 1 {
+			t.Errorf("%d lists after %v, want 1", len(w.lists), maxFirstList)
+		}
 	})
 }
 

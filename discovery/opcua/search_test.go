@@ -63,6 +63,23 @@ func TestAnnouncedWithoutRoom(t *testing.T) {
 	}
 }
 
+// TestAnnouncedAgain checks that a server that is announced with another address is asked there too.
+func TestAnnouncedAgain(t *testing.T) {
+	s := newSearch(New(Options{}), parse(t, "opcuaDiscoveryMethod: {mdns: {}}"))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel() // nothing is polled
+	defer s.running.Wait()
+	s.announce(ended, announcedAt(1, 1))
+	again := announcedAt(1, 1)
+	again[0].addresses = append(again[0].addresses, netip.MustParseAddrPort("10.2.0.1:4840"))
+	s.announce(ended, again)
+	for _, target := range s.targets {
+		if !slices.Equal(target.addresses, again[0].addresses) {
+			t.Errorf("the addresses are %v, want %v", target.addresses, again[0].addresses)
+		}
+	}
+}
+
 // TestOrder checks that servers are ordered by their targets, and then by their URLs.
 func TestOrder(t *testing.T) {
 	s := newSearch(New(Options{}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))

@@ -34,7 +34,7 @@ type server struct {
 	id, moved, best candidate
 
 	missed   int  // answers in a row without it
-	isLatest bool // the answer that is read at the moment has it
+	isLatest bool // it is in the answer that is being read
 
 	// What was looked up.
 	name        name
@@ -59,7 +59,12 @@ type name struct {
 // stays valid if a look-up fails.
 func (s *search) complete(ctx context.Context, from origin, r *server) error {
 	if !time.Now().Before(r.next) {
-		if err := s.lookUp(ctx, from, r); err != nil {
+		if err := s.calls.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		err := s.lookUp(ctx, from, r)
+		s.calls.Release(1)
+		if err != nil {
 			return err
 		}
 		r.next = soon()

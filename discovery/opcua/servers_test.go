@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// plc is a server of another implementation, but for what it knows.
+// plc is a server that uses another implementation of the protocol.
 type plc struct {
 	url   string
 	port  int
@@ -47,8 +47,8 @@ func startServer(t testing.TB, name string, applications func() []*ua.Applicatio
 	return p
 }
 
-// start uses the channels of gopcua without its server, which needs a second of the
-// processor to load its nodes.
+// start uses the channels of gopcua without its server, which takes a second of CPU time to
+// load its nodes.
 func (p *plc) start(t testing.TB, name string, applications func() []*ua.ApplicationDescription) {
 	t.Helper()
 	p.url = fmt.Sprintf("opc.tcp://127.0.0.1:%d", p.port)

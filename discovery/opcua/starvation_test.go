@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gopcua/opcua/ua"
@@ -67,6 +68,30 @@ func TestFirstListAsksAll(t *testing.T) {
 	}
 }
 
+// TestFirstListAfterLostAnswer checks that the first list has a server whose first answer is
+// lost.
+func TestFirstListAfterLostAnswer(t *testing.T) {
+	t.Parallel()
+	p := &plc{port: freePort(t)}
+	address := fmt.Sprintf("127.0.0.1:%d", p.port)
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := discover(t, Options{}, oneURL, "opc.tcp://"+address)
+	connection, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	connection.Close()
+	p.start(t, "Oven", nil)
+	t.Cleanup(p.stop)
+	if got := w.firstList(); !slices.Equal(got, []string{p.url}) {
+		t.Errorf("the first list is %q, want %q", got, p.url)
+	}
+}
+
 // TestRequestsDoNotStarve checks that a request with many silent servers takes neither all
 // calls of the handler nor the time of another one.
 func TestRequestsDoNotStarve(t *testing.T) {
@@ -120,6 +145,17 @@ func (r slowResolver) LookupNetIP(ctx context.Context, _, host string) ([]netip.
 	}
 }
 
+// TestSlowLookup checks that a look-up ends when its time is over.
+func TestSlowLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSearch(New(Options{Resolver: slowResolver(time.Hour)}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+		began, found := time.Now(), name{}
+		if err := s.resolve(t.Context(), &found, "plc"); err == nil || found.isMissing || time.Since(began) != lookupTimeout {
+			t.Errorf("after %v: got %+v, %v", time.Since(began), found, err)
+		}
+	})
+}
+
 // TestFirstListLooksUpAll checks that a discovery server with many servers whose names do
 // not exist has all of them, with their final URLs, in the first list.
 func TestFirstListLooksUpAll(t *testing.T) {
@@ -158,14 +194,14 @@ func TestLateLookups(t *testing.T) {
 	at := func(name string) string { return "opc.tcp://127.0.0.1:4855/" + name }
 	w.expect(at("a"), at("b"))
 	known.Store(&[]*ua.ApplicationDescription{named("b"), named("c")})
-	resolver["c"] <- struct{}{} // it is looked up
+	resolver["c"] <- struct{}{} // its look-up has begun
 	w.none()
 	resolver["c"] <- struct{}{}
 	w.expect(at("b"), at("c"))
 }
 
-// gate knows no name. A look-up of a name with a channel receives from it when it begins
-// and before it ends.
+// gate is a resolver that knows no names. The look-up of a name that has a channel receives from
+// it twice: when the look-up begins, and before it ends.
 type gate map[string]chan struct{}
 
 func (g gate) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {

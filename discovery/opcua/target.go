@@ -101,18 +101,17 @@ func (s *search) poll(ctx context.Context, t *target) error {
 	if err != nil {
 		return err
 	}
+	return s.completeAll(ctx, from, t)
+}
+
+// completeAll completes the servers that the latest answer of a target has. All of them wait for
+// calls at the same time, so that silent servers delay them once. The error is one of DNS.
+func (s *search) completeAll(ctx context.Context, from origin, t *target) error {
 	var group errgroup.Group
 	for _, r := range t.servers { // in random order, so that a slow one is not always first
-		if r.missed > 0 || r.reported.isAsked || r.id.text == "" {
-			continue
+		if r.missed == 0 && !r.reported.isAsked && r.id.text != "" {
+			group.Go(func() error { return s.complete(ctx, from, r) })
 		}
-		if s.calls.Acquire(ctx, 1) != nil {
-			break
-		}
-		group.Go(func() error {
-			defer s.calls.Release(1)
-			return s.complete(ctx, from, r)
-		})
 	}
 	return group.Wait()
 }
@@ -252,8 +251,8 @@ func (s *search) publish(ctx context.Context, t *target) bool {
 		t.isPolled, t.published = isPolled, latest
 		s.notify()
 	}
-	isAnnounced := slices.ContainsFunc(s.announced, func(each *target) bool { return each.key() == t.key() })
-	if t.method != direct || isAnnounced || t.failures < s.details.Misses {
+	if t.method != direct || t.failures < s.details.Misses ||
+		slices.ContainsFunc(s.announced, func(each *target) bool { return each.text == t.text }) { // all are direct
 		return true
 	}
 	delete(s.targets, t.key())

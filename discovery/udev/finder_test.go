@@ -2,6 +2,7 @@ package udev
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -107,7 +108,8 @@ func TestScan(t *testing.T) {
 			"ttyUSB1 DEVNODE=/dev/ttyUSB1\nttyUSB2 DEVNODE=/dev/ttyUSB2\n"},
 		"an id of two parts": {"serial.txt", rules(`SUBSYSTEM=="tty", DRIVERS=="option"`) + "id: ENV{ID_SERIAL} ENV{ID_USB_INTERFACE_NUM}",
 			"Quectel_EC25-E 00 DEVNODE=/dev/ttyUSB3\nQuectel_EC25-E 02 DEVNODE=/dev/ttyUSB5\n"},
-		"an id without a value": {"serial.txt", rules(`KERNEL=="ttyS0"`) + "id: ENV{ID_SERIAL}", "ttyS0 DEVNODE=/dev/ttyS0\n"},
+		"an id without a value":   {"serial.txt", rules(`KERNEL=="ttyS0"`) + "id: ENV{ID_SERIAL}", "ttyS0 DEVNODE=/dev/ttyS0\n"},
+		"an id that lacks a part": {"serial.txt", rules(`KERNEL=="ttyS0"`) + "id: SUBSYSTEM ENV{ID_SERIAL}", "ttyS0 DEVNODE=/dev/ttyS0\n"},
 		"a modem": {"serial.txt", rules(`ATTRS{idProduct}=="0125"`) + "groupRecursive: true\nid: ENV{ID_SERIAL}",
 			"Quectel_EC25-E DEVNODE_0=/dev/bus/usb/003/005 DEVNODE_1=/dev/cdc-wdm0 DEVNODE_2=/dev/ttyUSB3 DEVNODE_3=/dev/ttyUSB5\n"},
 		"not on USB": {"serial.txt", rules(`SUBSYSTEM=="tty", SUBSYSTEMS!="usb", KERNEL!="tty[0-9]*"`), "ttyS0 DEVNODE=/dev/ttyS0\n"},
@@ -165,36 +167,40 @@ func TestAkrisIDs(t *testing.T) {
 }
 
 func TestPassThrough(t *testing.T) {
-	d := parse(t, rules(`SUBSYSTEM=="pci", DRIVER=="vfio-pci"`, `SUBSYSTEM=="usb", ATTR{idVendor}=="05e0"`))
-	f := newFinder(newMachine(t, "hid.txt").tree(), d)
-	if err := f.scan(t.Context(), time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	show := func(resource string, vfio bool) string {
-		f.resource, f.vfio = resource, vfio
+	m, enough := newMachine(t, "hid.txt"), errors.New("enough")
+	show := func(resource, vfio string) string {
+		t.Helper()
 		var text strings.Builder
-		for _, device := range f.devices() {
-			text.WriteString(describe([]discovery.Device{device}))
-			for _, spec := range device.DeviceSpecs {
-				fmt.Fprintf(&text, "  %s %s\n", spec.HostPath, spec.Permissions)
+		request := discovery.Request{
+			Details:    rules(`SUBSYSTEM=="pci", DRIVER=="vfio-pci"`, `SUBSYSTEM=="usb", ATTR{idVendor}=="05e0"`),
+			Properties: map[string][]byte{"devicePluginResourceName": []byte(resource), "vfioPassthrough": []byte(vfio)},
+		}
+		err := m.handler().Discover(t.Context(), request, func(devices []discovery.Device) error {
+			for _, device := range devices {
+				text.WriteString(describe([]discovery.Device{device}))
+				for _, spec := range device.DeviceSpecs {
+					fmt.Fprintf(&text, "  %s %s\n", spec.HostPath, spec.Permissions)
+				}
 			}
+			return enough
+		})
+		if !errors.Is(err, enough) {
+			t.Fatal(err)
 		}
 		return text.String()
 	}
 	const usb = "  /dev/bus/usb/001/007 rwm\n"
 	for _, tc := range []struct {
-		resource string
-		vfio     bool
-		want     string
+		resource, vfio, want string
 	}{
-		{"", true, "0000:01:00.0\n1-7 DEVNODE=/dev/bus/usb/001/007\n" + usb},
-		{"akri.sh/udev-gpu", false, "0000:01:00.0 PCI_RESOURCE_AKRI_SH_UDEV-GPU=0000:01:00.0\n" +
+		{"", "true", "0000:01:00.0\n1-7 DEVNODE=/dev/bus/usb/001/007\n" + usb},
+		{"akri.sh/udev-gpu", "false", "0000:01:00.0 PCI_RESOURCE_AKRI_SH_UDEV-GPU=0000:01:00.0\n" +
 			"1-7 DEVNODE=/dev/bus/usb/001/007 USB_RESOURCE_AKRI_SH_UDEV-GPU=1:7\n" + usb},
-		{"akri.sh/udev-gpu", true, "0000:01:00.0 PCI_RESOURCE_AKRI_SH_UDEV-GPU=0000:01:00.0\n" +
+		{" akri.sh/udev-gpu\n", " True\n", "0000:01:00.0 PCI_RESOURCE_AKRI_SH_UDEV-GPU=0000:01:00.0\n" +
 			"  /dev/vfio/12 rwm\n  /dev/vfio/vfio rwm\n1-7 DEVNODE=/dev/bus/usb/001/007 USB_RESOURCE_AKRI_SH_UDEV-GPU=1:7\n" + usb},
 	} {
 		if got := show(tc.resource, tc.vfio); got != tc.want {
-			t.Errorf("%q, %t: got\n%s\nwant\n%s", tc.resource, tc.vfio, got, tc.want)
+			t.Errorf("%q, %q: got\n%s\nwant\n%s", tc.resource, tc.vfio, got, tc.want)
 		}
 	}
 }
@@ -226,6 +232,27 @@ func TestHostileNames(t *testing.T) {
 	const want = "input1 NAME=A\uFFFD\uFFFD\uFFFDB DEVNODE=/dev/input/event1 X=\uFFFD /dev/input/ok->/dev/input/event1\ninput2\n"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestPrintable keeps what texts of several lines consist of.
+func TestPrintable(t *testing.T) {
+	if got, want := printable("a\tb\nc\r\x7fé\xc3"), "a\tb\nc\uFFFD\uFFFDé\uFFFD"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestValuesOfTheDeviceFile has two devices without a device file, which stand for the one
+// above them: their own values count only for what that one lacks.
+func TestValuesOfTheDeviceFile(t *testing.T) {
+	m := newMachine(t)
+	m.plug("/devices/x\n  subsystem class/tty\n  MAJOR=4\n  MINOR=1\n  DEVNAME=tty1\n  attr name above\n" +
+		"/devices/x/y\n  subsystem class/input\n  attr name below\n  attr own 1\n" +
+		"/devices/x/z\n  subsystem class/input\n  attr own 2\n")
+	devices := found(t, m, rules(`SUBSYSTEM=="input"`)+"properties: {NAME: 'ATTR{name}', OWN: 'ATTR{own}'}")
+	got, want := describe(devices), "x NAME=above OWN=1 DEVNODE=/dev/tty1\n"
+	if got != want || len(devices[0].DeviceSpecs) != 1 {
+		t.Errorf("got %q, want %q; the device files are %v", got, want, devices[0].DeviceSpecs)
 	}
 }
 

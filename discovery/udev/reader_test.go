@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +105,29 @@ func infoOf(t *testing.T) os.FileInfo {
 		t.Fatal(err)
 	}
 	return info
+}
+
+// TestStuckReadOfAFormerDevice has a device that is plugged in again: its file has the path of
+// one whose driver still does not answer.
+func TestStuckReadOfAFormerDevice(t *testing.T) {
+	released := make(chan struct{})
+	var reads atomic.Int32
+	r := newReader(func(string, int64) (string, error) {
+		if reads.Add(1) == 1 {
+			<-released
+			return "former", nil
+		}
+		return "new", nil
+	})
+	defer close(released)
+	r.timeout = time.Millisecond
+	if _, err := r.content("file", infoOf(t), 10); !errors.Is(err, errTimeout) {
+		t.Fatalf("got %v, want %v", err, errTimeout)
+	}
+	r.timeout = time.Minute
+	if text, err := r.content("file", infoOf(t), 10); text != "new" || err != nil {
+		t.Errorf("got %q, %v", text, err)
+	}
 }
 
 // TestLateAnswers checks which answers of drivers are used later.

@@ -74,6 +74,7 @@ func TestScanFindsADeviceThatUdevdHasNotSeen(t *testing.T) {
 		t.Errorf("found: %t, %v", w.finder.matches[newTTY] != nil, err)
 	}
 	w.unplug(newTTY)
+	w.must(os.Remove(filepath.Join(w.sys, "class/tty/ttyUSB9"))) // nothing leads to it any longer
 	if err := w.finder.scan(t.Context(), w.now); err != nil || len(w.finder.undecided) > 0 {
 		t.Errorf("it still waits: %v, %v", w.finder.undecided, err)
 	}
@@ -131,6 +132,11 @@ func TestNobodyWaitsForNothing(t *testing.T) {
 	w = newWaiting(t, `KERNEL=="ttyUSB9", ENV{MAJOR}=="188"`) // which udev does not change
 	w.plug(newTTYText)
 	w.check(newTTY, 0, true)
+
+	const interfaceOfStick = "/devices/pci0000:00/0000:00:14.0/usb3/3-2/3-2:1.0" // it has no device file
+	w = newWaiting(t, `KERNEL=="3-2:1.0", TAG!="x"`)
+	w.plug(interfaceOfStick + "\n  subsystem bus/usb\n")
+	w.check(interfaceOfStick, 0, true)
 
 	w = newWaiting(t, `KERNEL=="ttyUSB9", TAG!="x"`)
 	w.must(os.Remove(filepath.Join(w.run, "control"))) // udevd does not run

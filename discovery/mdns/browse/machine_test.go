@@ -94,8 +94,8 @@ func TestQuestions(t *testing.T) {
 	if lists := s.lists[sub]; strings.Count(lists[len(lists)-1], "\n") != 99 {
 		t.Fatalf("the last list is %q", lists[len(lists)-1])
 	}
-	if s.known < 300 { // after 1, 3 and 9 seconds
-		t.Errorf("queries have %d known answers", s.known)
+	if s.known < 300 || s.truncated < 3 || s.truncated > s.packets/2 { // after 1, 3 and 9 seconds
+		t.Errorf("%d of %d queries are continued, with %d known answers", s.truncated, s.packets, s.known)
 	}
 	questions, packets, ipv6 := s.questions, s.packets, s.ipv6
 	s.run(time.Hour)
@@ -345,7 +345,7 @@ func TestTypesAndSubtypes(t *testing.T) {
 	colour := ipp.records[0]
 	colour.Name = "_colour._sub._ipp._tcp.local"
 	ipp.records = append(ipp.records, colour)
-	all, subtype := s.browse(AllTypes), s.browse("_colour._sub._ipp._tcp")
+	all, subtype := s.browse(AllTypes), s.browse("_Colour._SUB._ipp._tcp")
 	s.run(time.Minute)
 	laser := "Laser._ipp._tcp.local laser.local:80 [192.0.2.4]"
 	s.expect(subtype, laser)
@@ -393,6 +393,43 @@ func TestInterfaceReturns(t *testing.T) {
 	s.interfaces(eth0)
 	s.run(2 * time.Second)
 	s.expect(sub, printer)
+}
+
+// TestVerifiedOnce: the records of a device that does not answer are verified at the same time,
+// in whatever order they expire, and not one after the other.
+func TestVerifiedOnce(t *testing.T) {
+	for range 20 { // the order is that of a map
+		s := newSimulation(t, eth0)
+		s.service(eth0, "Printer", "_http._tcp", "192.0.2.1")
+		s.browse("_http._tcp")
+		s.run(time.Minute)
+		questions := s.questions
+		s.interfaces()
+		s.run(verifyWindow + time.Second)
+		if links := len(s.machine.links); links != 0 {
+			t.Fatalf("%d interfaces are left after %v", links, verifyWindow+time.Second)
+		}
+		if asked := s.questions - questions; asked < 4*20 || asked > 4*35 { // once a second for each record
+			t.Fatalf("%d questions", asked)
+		}
+	}
+}
+
+// TestVerifiedAgain: after an interface has returned, its services get all the time again.
+func TestVerifiedAgain(t *testing.T) {
+	s := newSimulation(t, eth0)
+	s.service(eth0, "Printer", "_http._tcp", "192.0.2.1")
+	sub := s.browse("_http._tcp")
+	s.run(time.Minute)
+	s.expect(sub, printer)
+	s.interfaces()
+	s.run(verifyWindow - time.Second)
+	s.interfaces(eth0)
+	s.lost = func() bool { return true }
+	s.run(verifyWindow - 5*time.Second)
+	s.lost = func() bool { return false }
+	s.run(time.Minute)
+	s.expect(sub)
 }
 
 // TestMissingText: a service without a TXT record is listed, but later.
@@ -459,20 +496,32 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// renamed gives another name to a service, in all its records.
+func renamed(name wire.Name) func(records []wire.Record) {
+	return func(r []wire.Record) { r[0].Target, r[2].Name, r[3].Name = name, name, name }
+}
+
 // TestNonsenseIsIgnored: records that cannot be true lead nowhere.
 func TestNonsenseIsIgnored(t *testing.T) {
 	for name, change := range map[string]func(records []wire.Record){
-		"a service of another type":      func(r []wire.Record) { r[0].Target = "Printer._ipp._tcp.local" },
-		"a service in another domain":    func(r []wire.Record) { r[0].Target = "Printer._http._tcp.example" },
-		"the type itself":                func(r []wire.Record) { r[0].Target = r[0].Name },
-		"the port 0":                     func(r []wire.Record) { r[2].Port = 0 },
-		"no host":                        func(r []wire.Record) { r[2].Target = "" },
-		"a loopback address":             func(r []wire.Record) { r[4].Address = netip.MustParseAddr("127.0.0.1") },
-		"a multicast address":            func(r []wire.Record) { r[4].Address = netip.MustParseAddr("224.0.0.251") },
-		"the broadcast address":          func(r []wire.Record) { r[4].Address = netip.MustParseAddr("255.255.255.255") },
-		"no address":                     func(r []wire.Record) { r[4].Address = netip.MustParseAddr("0.0.0.0") },
+		"a service of another type":   renamed("Printer._ipp._tcp.local"),
+		"a service in another domain": renamed("Printer._http._tcp.example"),
+		"the type itself":             func(r []wire.Record) { r[0].Target = r[0].Name },
+		"the port 0":                  func(r []wire.Record) { r[2].Port = 0 },
+		"no host":                     func(r []wire.Record) { r[2].Target = "" },
+		"a loopback address":          func(r []wire.Record) { r[4].Address = netip.MustParseAddr("127.0.0.1") },
+		"a multicast address":         func(r []wire.Record) { r[4].Address = netip.MustParseAddr("224.0.0.251") },
+		"the broadcast address":       func(r []wire.Record) { r[4].Address = netip.MustParseAddr("255.255.255.255") },
+		"no address":                  func(r []wire.Record) { r[4].Address = netip.MustParseAddr("0.0.0.0") },
+		"an IPv4 address in IPv6": func(r []wire.Record) {
+			r[4].Type, r[4].Address = wire.AAAA, netip.MustParseAddr("::ffff:192.0.2.1")
+		},
 		"an address of another host":     func(r []wire.Record) { r[4].Name = "other.local" },
 		"an enumeration that is a cycle": func(r []wire.Record) { r[1].Target = r[1].Name },
+		"an enumeration of no types": func(r []wire.Record) {
+			r[0].Name, r[1].Target = "printer.http.local", "printer.http.local"
+			renamed("Printer.printer.http.local")(r)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSimulation(t, eth0)

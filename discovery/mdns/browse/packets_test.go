@@ -62,15 +62,17 @@ type query struct {
 	wanted map[setKey]bool
 	// known has the times to live of PTR records that are known, by name and target.
 	known map[wire.Name]uint32
+	// truncated means that more known answers follow.
+	truncated bool
 }
 
 // parseQuery reads a query as devices do.
 func parseQuery(packet []byte) (query, error) {
-	asked := query{map[setKey]bool{}, map[wire.Name]uint32{}}
 	var message dns.Msg
 	if err := message.Unpack(packet); err != nil {
 		return query{}, err
 	}
+	asked := query{wanted: map[setKey]bool{}, known: map[wire.Name]uint32{}, truncated: message.Truncated}
 	if message.Response || len(packet) > wire.MaxQueryBytes {
 		return query{}, fmt.Errorf("%d bytes: %v", len(packet), message)
 	}

@@ -27,6 +27,7 @@ type simulation struct {
 	packets   int
 	known     int // answers that queries say are known
 	ipv6      int // questions for AAAA records
+	truncated int // queries whose known answers go on in the next packet
 	failures  map[string]int
 	// lists has each published list, as text.
 	lists map[*subscription][]string
@@ -184,6 +185,9 @@ func (s *simulation) advance() {
 		}
 		s.questions += len(asked.wanted)
 		s.known += len(asked.known)
+		if asked.truncated {
+			s.truncated++
+		}
 		for key := range asked.wanted {
 			if key.kind == wire.AAAA {
 				s.ipv6++

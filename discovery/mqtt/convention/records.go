@@ -43,7 +43,7 @@ func (r *records[R]) put(topic string, value R, bytes int) Effect {
 		}
 		more -= former.bytes
 	}
-	if former == nil && len(r.byTopic) >= maxTopics || more > 0 && r.bytes+more > maxTotalBytes {
+	if former == nil && len(r.byTopic) >= maxTopics || r.bytes+more > maxTotalBytes {
 		return Effect{Fault: FaultTooMany}
 	}
 	r.bytes += more

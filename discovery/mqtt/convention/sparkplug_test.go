@@ -82,6 +82,41 @@ func TestSparkplug(t *testing.T) {
 			[]string{nodeOffline},
 			"",
 		},
+		"another session's death after a certificate": {
+			[]string{"$sparkplug/certificates/" + node + nodeBirth(3), "spBv1.0/plant/NDEATH/gw " + payloadOf(metricOf("bdSeq", "", 4))},
+			[]string{nodeOffline},
+			"",
+		},
+		"certificate of a dead device": {
+			[]string{
+				node + nodeBirth(3),
+				device + payloadOf(),
+				"spBv1.0/plant/DDEATH/gw/pump ",
+				"$sparkplug/certificates/" + device + payloadOf(metricOf("Properties/Hardware Make", "Old", 0)),
+			},
+			[]string{nodeOnline, pumpOffline},
+			"",
+		},
+		"an OS version": {
+			[]string{node + payloadOf(metricOf("Properties/FW", "2.0", 0), metricOf("Properties/OS Version", "7", 0)),
+				device + payloadOf(metricOf("Properties/OS Version", "7", 0))},
+			[]string{"plant/gw online spBv1.0/plant/+/gw gw///2.0", "plant/gw/pump online spBv1.0/plant/+/gw/pump pump///7"},
+			"",
+		},
+		"too much text": {
+			[]string{"spBv1.0/plant/DBIRTH/gw/" + strings.Repeat("x", maxIDBytes) + " " + payloadOf(
+				metricOf("Properties/Hardware Make", strings.Repeat("a", maxValueBytes), 0),
+				metricOf("Properties/Hardware Model", strings.Repeat("b", maxValueBytes), 0),
+				metricOf("Properties/FW", strings.Repeat("c", maxValueBytes), 0))},
+			nil,
+			FaultTooLarge,
+		},
+		"a long id": {
+			[]string{"spBv1.0/plant/NBIRTH/" + strings.Repeat("x", maxIDBytes) + " " + payloadOf(),
+				"spBv1.0/plant/DBIRTH/gw/" + strings.Repeat("x", maxIDBytes+1) + " " + payloadOf()},
+			nil,
+			"",
+		},
 		"not protobuf":            {[]string{node + "{\"a\": 1}"}, nil, FaultMalformed},
 		"a group without an end":  {[]string{node + "\x13"}, nil, FaultMalformed},
 		"a length beyond the end": {[]string{node + "\x12\xff\xff\xff\xff\x0f"}, nil, FaultMalformed},
@@ -124,8 +159,13 @@ func TestRebirth(t *testing.T) {
 		!strings.Contains(string(commands[0].Payload), "Node Control/Rebirth") {
 		t.Fatalf("the commands are %v", commands)
 	}
-	if _, ok := parseBirth(commands[0].Payload); !ok {
-		t.Error("the command is not a valid payload")
+	var command sparkplugpb.Payload
+	if err := proto.Unmarshal(commands[0].Payload, &command); err != nil || len(command.GetMetrics()) != 1 {
+		t.Fatalf("the command is not a valid payload: %v, %v", &command, err)
+	}
+	m := command.GetMetrics()[0]
+	if !m.GetBooleanValue() || m.GetDatatype() != datatypeBoolean || m.GetTimestamp() != uint64(epoch.UnixMilli()) {
+		t.Errorf("the command has the metric %v", m)
 	}
 	apply(t, c, "spBv1.0/plant/NDATA/gw x", epoch.Add(time.Second))
 	if commander.Commands(epoch.Add(time.Second)) != nil {
@@ -133,6 +173,11 @@ func TestRebirth(t *testing.T) {
 	}
 	apply(t, c, "spBv1.0/plant/NBIRTH/gw "+nodeBirth(1), epoch.Add(2*time.Second))
 	now := epoch.Add(time.Minute)
+	c.Begin(false, now)
+	c.End()
+	if len(commander.Commands(now)) != 0 || !commander.Due().IsZero() {
+		t.Error("a command for a new list on the same connection")
+	}
 	c.Begin(true, now)
 	c.End()
 	if len(commander.Commands(now)) != 1 {
@@ -152,5 +197,37 @@ func TestRebirth(t *testing.T) {
 	apply(t, c, "spBv1.0/plant/NBIRTH/gw "+nodeBirth(1), late)
 	if got := summary(c.Devices(late.Add(time.Hour))); !slices.Equal(got, []string{nodeOnline}) {
 		t.Errorf("a node that has answered is %q", got)
+	}
+}
+
+// TestWithoutRebirth checks that nothing is doubted that nobody may ask.
+func TestWithoutRebirth(t *testing.T) {
+	c := parse(t, "convention: sparkplug")
+	apply(t, c, "spBv1.0/plant/NBIRTH/gw "+nodeBirth(1), epoch)
+	c.Begin(true, epoch)
+	c.End()
+	if got := summary(c.Devices(epoch.Add(time.Hour))); !slices.Equal(got, []string{nodeOnline}) {
+		t.Errorf("after a new connection, the node is %q", got)
+	}
+}
+
+// TestRebirthOfCertificates checks that an edge node is asked that a broker has retained.
+func TestRebirthOfCertificates(t *testing.T) {
+	c := parse(t, "convention: sparkplug\nrebirth: true")
+	apply(t, c, "$sparkplug/certificates/spBv1.0/plant/NBIRTH/gw "+nodeBirth(1), epoch)
+	if commands := c.(Commander).Commands(epoch); len(commands) != 1 || commands[0].Topic != "spBv1.0/plant/NCMD/gw" {
+		t.Errorf("the commands are %v", commands)
+	}
+	if got := summary(c.Devices(epoch.Add(rebirthWait))); !slices.Equal(got, []string{nodeOffline}) {
+		t.Errorf("a node that has not answered is %q", got)
+	}
+}
+
+// TestSequenceAsInt checks that edge nodes may write bdSeq as a number of 32 bits, too.
+func TestSequenceAsInt(t *testing.T) {
+	name := "bdSeq"
+	sequence := &sparkplugpb.Payload_Metric{Name: &name, Value: &sparkplugpb.Payload_Metric_IntValue{IntValue: 7}}
+	if got, ok := parseBirth([]byte(payloadOf(sequence))); !ok || got.sequence != (birthSequence{true, 7}) {
+		t.Errorf("got %+v, %v", got, ok)
 	}
 }

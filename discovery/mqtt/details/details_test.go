@@ -1,6 +1,7 @@
 package details
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,14 @@ offlineAfterSeconds: 30
 	if got.Filters.Admit("test-1", "", "", "") || !got.Filters.Admit("a", "test-1", "", "") {
 		t.Error("the filter of ids is not applied, or to another value")
 	}
+}
+
+func manyProperties(count int) string {
+	var properties []string
+	for i := range count {
+		properties = append(properties, fmt.Sprintf("P%d: $1", i))
+	}
+	return strings.Join(properties, ", ")
 }
 
 func TestMistakes(t *testing.T) {
@@ -102,6 +111,22 @@ func TestMistakes(t *testing.T) {
 		"a long expression": {
 			broker + "convention: topics\ntopics: {announce: a/+, id: " + strings.Repeat("$1", 600) + "}",
 			"topics.id: 1200 bytes, the limit is 1024",
+		},
+		"a long topic": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $1, online: {topic: b/" + strings.Repeat("$1", 512) + ", is: [x]}}",
+			"topics.online.topic: 1026 bytes, the limit is 1024",
+		},
+		"an online topic without an end": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $1, online: {topic: b/$1/, is: [x]}}",
+			"topics.online.topic: begins or ends with /",
+		},
+		"a bad property": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $1, properties: {A: x, B: $2}}",
+			"topics.properties.B: $2 is not a level of topics.announce",
+		},
+		"many properties": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $1, properties: {" + manyProperties(maxProperties+1) + "}}",
+			"topics.properties: 101 are too many; use at most 100",
 		},
 		"a bad variable": {
 			broker + "convention: topics\ntopics: {announce: a/+, id: $1, properties: {a-b: x}}",

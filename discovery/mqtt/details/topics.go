@@ -121,7 +121,7 @@ func (o *Online) check(levels int) error {
 	if len(o.Is) == 0 {
 		return details.Faultf("topics.online.is", "missing").Hintf("list the payloads that mean online, such as [online]")
 	}
-	if err := o.Topic.checkLevels("topics.online.topic", levels); err != nil {
+	if err := o.Topic.checkText("topics.online.topic", levels); err != nil {
 		return err
 	}
 	o.Value = cmp.Or(o.Value, "payload")
@@ -157,17 +157,19 @@ var levelReference = regexp.MustCompile(`\$\d{0,3}`)
 func (e Expression) check(place string, levels int) error {
 	path, ok := e.Path()
 	switch {
-	case !ok && len(e) > maxExpressionBytes:
-		return details.Faultf(place, "%d bytes, the limit is %d", len(e), maxExpressionBytes).Hintf("write a shorter text")
 	case !ok:
-		return e.checkLevels(place, levels)
+		return e.checkText(place, levels)
 	case e == "payload":
 		return nil
 	}
 	return details.CheckPath(place, "payload.", path)
 }
 
-func (e Expression) checkLevels(place string, levels int) error {
+// checkText returns the mistake in a text with $1, $2 and so on.
+func (e Expression) checkText(place string, levels int) error {
+	if len(e) > maxExpressionBytes {
+		return details.Faultf(place, "%d bytes, the limit is %d", len(e), maxExpressionBytes).Hintf("write a shorter text")
+	}
 	for _, reference := range levelReference.FindAllString(string(e), -1) {
 		if level, err := strconv.Atoi(reference[1:]); err != nil || level < 1 || level > levels {
 			return details.Faultf(place, "%s is not a level of topics.announce", reference).

@@ -54,7 +54,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestDecodeTolerates has documents that browsers read as well. Entities are not expanded.
+// TestDecodeTolerates checks that documents with mistakes are read, as browsers do, and that
+// entities are not expanded.
 func TestDecodeTolerates(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"wrong end":       {"<a><c>x</d></c></a>", "x"},

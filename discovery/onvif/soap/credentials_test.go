@@ -52,6 +52,8 @@ func TestAuthorize(t *testing.T) {
 		"without quotes":      {[]string{`Digest realm="r",` + "\t" + `nonce=bm9uY2U=,`}, `nonce="bm9uY2U="`},
 		"two in a line":       {[]string{`Digest realm="r", nonce="n", Basic realm="s"`}, `realm="r", nonce="n"`},
 		"Basic comes first":   {[]string{`Basic realm="s", Digest realm="r", nonce="n"`}, `realm="r", nonce="n"`},
+		"opaque":              {[]string{`Digest realm="r", nonce="n", opaque="o"`}, `opaque="o"`},
+		"a hashed user":       {[]string{`Digest realm="r", nonce="n", userhash=TRUE`}, "userhash=true"},
 		"without a nonce":     {[]string{`Digest realm="r"`}, ""},
 		"malformed":           {[]string{`Digest realm="r`, "Digest"}, ""},
 		"nothing":             {nil, ""},

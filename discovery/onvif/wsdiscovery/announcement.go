@@ -43,8 +43,8 @@ type Announcement struct {
 	Kind Kind
 	// UUID identifies the device; in lower case, without "urn:" and "uuid:".
 	UUID string
-	// Types are the types of the device. The prefix of the namespace of Device is tds, as in
-	// the standard, whichever the message has; others are as the message writes them.
+	// Types are the types of the device with their prefixes. The prefix for the namespace of
+	// Device is always tds, as in the standard; others are as in the message.
 	Types []string
 	// Scopes describe the device, such as onvif://www.onvif.org/location/gate.
 	Scopes []string
@@ -103,7 +103,8 @@ func Parse(data []byte) ([]Announcement, error) {
 	return all, nil
 }
 
-// announcement returns what an element says. The prefixes are bound to the namespace of Device.
+// announcement returns what an element says. The prefixes are those that the message binds to
+// the namespace of Device.
 func (e endpoint) announcement(kind Kind, prefixes []string) Announcement {
 	a := Announcement{Kind: kind, UUID: strings.Clone(NormalUUID(e.Address)), Scopes: strings.Fields(e.Scopes)}
 	if len(a.UUID) > maxUUIDBytes || strings.ContainsFunc(a.UUID, unicode.IsControl) {

@@ -170,6 +170,7 @@ func TestNamespacesOfTypes(t *testing.T) {
 		message("", "", "", onvif, "", "p:Device"):                                             true,
 		message("", "", "", "", onvif, "p:Device"):                                             true,
 		message(other, other, other, other, onvif, "p:Device"):                                 true,
+		message(onvif, other, "", strings.Replace(onvif, "p", "q", 1), "", "q:Device"):         true,
 		message(onvif, "", "", "", other, "o:Device"):                                          false,
 		message("", "", "", "", "", "p:Device"):                                                false,
 		message(onvif, "", "", "", "", "Device"):                                               false,

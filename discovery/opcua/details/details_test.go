@@ -130,6 +130,8 @@ func TestParseURL(t *testing.T) {
 		"http://plc":                             "",
 		"OPC.TCP://plc":                          "",
 		"":                                       "",
+		"opc.tcp://" + strings.Repeat("a", 253):  "opc.tcp://" + strings.Repeat("a", 253) + ":4840",
+		"opc.tcp://" + strings.Repeat("a", 254):  "",
 		"opc.tcp://" + strings.Repeat("a", 2000): "",
 	} {
 		u, err := ParseURL(text)

@@ -89,10 +89,14 @@ func (u URL) Address() string { return net.JoinHostPort(u.Host, strconv.Itoa(int
 
 // hostName matches the names of hosts, including those with underscores, which Windows
 // permits.
-var hostName = regexp.MustCompile("^[A-Za-z0-9._-]{1,253}$")
+var hostName = regexp.MustCompile("^[A-Za-z0-9._-]+$")
+
+// maxHostBytes is DNS's bound. In the pattern, it would compile to as many states, in each
+// program that knows this handler.
+const maxHostBytes = 253
 
 // validHost reports whether a host is a name or an IP address.
 func validHost(host string) bool {
 	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Zone() == "" || hostName.MatchString(host) // zones are specific to a machine
+	return err == nil && addr.Zone() == "" || len(host) <= maxHostBytes && hostName.MatchString(host) // zones are specific to a machine
 }

@@ -193,13 +193,13 @@ func (c *chunk) Read(buffer []byte) (int, error) {
 	return n, err
 }
 
-// content reads the content of an answer as it arrives, without the headers of its chunks,
-// so that an answer takes no memory but for what is kept of it.
+// content reads the content of an answer as it arrives, without the headers of its chunks, so
+// that only what is kept of an answer takes memory.
 type content struct {
 	chunk   // the current one
 	channel *Channel
 	kind    string
-	free    int // bytes that it may still have
+	free    int // bytes that may still arrive
 	isFinal bool
 }
 

@@ -66,7 +66,7 @@ func part(final byte, body ...[]byte) []byte {
 var responseID = []byte{1, 0, 0xa9, 1} // of FindServers
 
 // otherRequest answers a request that was not made.
-var otherRequest = message("MSGF", u32(9, 7, 1, 3), responseID, okHeader)
+var otherRequest = message("MSGF", u32(9, 7, 1, 3), responseID, okHeader, u32(0))
 
 func (s script) serve(connection net.Conn) {
 	defer connection.Close()
@@ -171,7 +171,7 @@ func TestFaults(t *testing.T) {
 		"an unknown chunk":         {script{answers: [][]byte{message("ACKX", u32(0))}}, ErrMalformed},
 		"other request":            {script{answers: [][]byte{ack, opened, otherRequest}}, ErrMalformed},
 		"a message too early":      {script{answers: [][]byte{ack, message("MSGF", u32(9, 7, 1, 1))}}, ErrMalformed},
-		"another service":          {script{answers: [][]byte{ack, opened, part('F', []byte{1, 0, 0xaa, 1}, okHeader)}}, ErrMalformed},
+		"another service":          {script{answers: [][]byte{ack, opened, part('F', []byte{1, 0, 0xaa, 1}, okHeader, u32(0))}}, ErrMalformed},
 		"a fault":                  {script{answers: [][]byte{ack, opened, part('F', faulty)}}, BadServiceUnsupported},
 		"a fault without a status": {script{answers: [][]byte{ack, opened, part('F', []byte{1, 0, 0x8d, 1}, okHeader)}}, ErrMalformed},
 		"it aborts":                {script{answers: [][]byte{ack, opened, part('A', u32(0x80020000), text(""))}}, StatusCode(0x80020000)},
@@ -184,6 +184,9 @@ func TestFaults(t *testing.T) {
 		"it ends between chunks":   {script{answers: [][]byte{ack, opened, part('C', responseID, okHeader, u32(0))}}, io.ErrUnexpectedEOF},
 		"an answer too early":      {script{answers: [][]byte{ack, noServer}}, ErrMalformed},
 		"a greeting as an answer":  {script{answers: [][]byte{ack, opened, message("OPNF", kilobytes(9))}}, ErrMalformed},
+		"a channel as an answer": {
+			script{answers: [][]byte{ack, opened, message("OPNF", u32(9, 0, 0, 0, 1, 2), responseID, okHeader, u32(0))}}, ErrMalformed,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limit := time.Minute
@@ -232,6 +235,51 @@ func TestSecondCall(t *testing.T) {
 	}
 	channel.Close()
 	<-answered
+}
+
+// TestLongLists checks that a list with one element too many is refused when it begins.
+func TestLongLists(t *testing.T) {
+	for name, tc := range map[string]struct {
+		call   func(*Channel) error
+		answer []byte
+	}{
+		"servers": {
+			func(c *Channel) error { return c.FindServers(func(Application) {}) },
+			part('F', responseID, okHeader, u32(maxApplications+1)),
+		},
+		"records": {
+			func(c *Channel) error { return c.FindServersOnNetwork(func(Application) {}) },
+			part('F', []byte{1, 0, 0xb1, 0x2f}, okHeader, u32(0, 0, maxApplications+1)),
+		},
+		"endpoints": {
+			func(c *Channel) error { return c.GetEndpoints("opc.tcp://x", func(Endpoint) {}) },
+			part('F', []byte{1, 0, 0xaf, 1}, okHeader, u32(maxEndpoints+1)),
+		},
+		"URLs of a server": {
+			func(c *Channel) error { return c.FindServers(func(Application) {}) },
+			part('F', responseID, okHeader, u32(1, 0, 0), []byte{0}, u32(0, 0, 0, maxURLsPerApplication+1)),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, server := net.Pipe()
+			answered := make(chan struct{})
+			go func() {
+				defer close(answered)
+				script{answers: [][]byte{ack, opened, tc.answer}, hold: true}.serve(server)
+			}()
+			defer func() { <-answered }()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			channel, err := Open(ctx, client, "opc.tcp://x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer channel.Close()
+			if err := tc.call(channel); !errors.Is(err, ErrTooLarge) {
+				t.Errorf("got %v, want %v", err, ErrTooLarge)
+			}
+		})
+	}
 }
 
 // FuzzConnection answers with any bytes. The client must return, not panic, and allocate

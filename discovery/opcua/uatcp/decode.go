@@ -46,7 +46,7 @@ func (d *decoder) fail(err error) {
 	}
 }
 
-// next returns the next bytes, 8 at most, until the next call.
+// next returns the next bytes, at most 8. They are valid until the next call.
 func (d *decoder) next(count int) []byte {
 	bytes := d.scratch[:count]
 	if d.err == nil {

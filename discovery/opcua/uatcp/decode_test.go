@@ -91,6 +91,11 @@ func TestDecode(t *testing.T) {
 		t.Errorf("the first server is %+v", first)
 	}
 
+	cut := all[findServersResponseID][:len(all[findServersResponseID])-1]
+	if servers, _, err = decodeList(cut, 0, maxApplications, (*decoder).application); err == nil || len(servers) != 1 {
+		t.Errorf("an answer without its last byte: %d servers, %v; want those that are complete, and an error", len(servers), err)
+	}
+
 	endpoints, rest, err := decodeList(all[getEndpointsResponseID], 0, maxEndpoints, (*decoder).endpoint)
 	if err != nil || rest != 0 || len(endpoints) != 1 {
 		t.Fatalf("%d endpoints, %d bytes left: %v", len(endpoints), rest, err)

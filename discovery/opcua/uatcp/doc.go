@@ -6,8 +6,8 @@
 // trusted servers allocate as much memory as an answer announces, or trust the sizes of
 // buffers that the server chooses.
 //
-// Always: each size, count and depth in an answer is checked, an answer is decoded as it
-// arrives, so that it takes no memory but for one element, and the context's deadline ends
-// each call. Never: a connection of its own, a session, a goroutine that outlives a call,
-// or a panic caused by an answer.
+// Always: each size and count in an answer is checked, an answer is decoded as it arrives, so
+// that only one of its elements takes memory, and the context's deadline ends each call.
+// Never: a connection of its own, a session, a goroutine that outlives a call, or a panic
+// caused by an answer.
 package uatcp

@@ -80,3 +80,17 @@ func TestBounds(t *testing.T) {
 	}
 	refused(t, Validate("udevRules: []\nproperties: {"+properties+"}"), "101 entries, more than 100")
 }
+
+// TestInstructionsAreBounded has expressions of about 4000 instructions each, in one rule and
+// in several.
+func TestInstructionsAreBounded(t *testing.T) {
+	const condition = `ATTRS{a}=="x{999}",`
+	for count, want := range map[int]string{
+		4: "", 5: "globs and regular expressions have more than 16384 instructions … use several Configurations",
+	} {
+		refused(t, Validate("udevRules: ['"+strings.Repeat(condition, count)+"']"), want)
+		refused(t, Validate("udevRules: ["+strings.Repeat("'"+condition+"',", count)+"]"), want)
+	}
+	// What an expression takes besides its instructions counts, too.
+	refused(t, Validate("udevRules: ["+strings.Repeat("'"+strings.Repeat(`KERNEL=="?",`, maxConditions)+"',", 20)+"]"), "more than 16384")
+}

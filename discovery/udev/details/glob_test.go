@@ -45,6 +45,7 @@ func TestGlob(t *testing.T) {
 		{"[[:xdigit:]_]*", "f,_,0", "g"},
 		{"[[:nothing:]]", "", "a,:"},
 		{"[[:nothing:]a]", "a", "n,:"},
+		{"a*b", "a\nb,ab", "a\nbc"},      // some attributes have several lines
 		{"[[:digit:]", "[d,[:", "1,[,d"}, // a bracket, and a set
 		{"[][:digit:]", "[]d", "],1"},
 		{"[z-ab]", "b", "a,z,-"},

@@ -78,6 +78,7 @@ func TestMatches(t *testing.T) {
 		`ATTR{name}=="USB*"`:       true,
 		`TAG=="sys*"`:              true,
 		`TAG=="seat"`:              false,
+		`TAG=="sys.*"`:             false, // Akri reads it as a glob
 		// Where Akri reads regular expressions, these work too, for the whole value.
 		`KERNEL!="video.*"`:                        false,
 		`KERNEL!="ideo.*"`:                         true,

@@ -92,8 +92,10 @@ func TestWrongCredentials(t *testing.T) {
 	}
 }
 
-// TestUnusualChallenge has a camera that writes its challenge as some do: with names in upper
-// case, and with a protection that the client does not offer beside one that it does.
+// TestUnusualChallenge checks that the client answers a challenge with unusual syntax, as some
+// cameras send it: capital letters in the names of parameters, a value without quotes, a comma
+// at the end, and a quality of protection that the client does not support next to one that it
+// does.
 func TestUnusualChallenge(t *testing.T) {
 	var answer string
 	address := camera(t, 0, func(next http.Handler) http.Handler {
