@@ -4,6 +4,7 @@ import (
 	"context"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/discovery/details"
 	"akri.sh/akri/internal/finding"
 )
 
@@ -31,15 +32,8 @@ func checkDetails(validators map[string]func(discoveryDetails string) error, con
 		return nil
 	}
 	var findings []Finding
-	err := validate(handler.DiscoveryDetails)
-	mistakes := []error{err}
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		mistakes = several.Unwrap()
-	}
-	for _, mistake := range mistakes {
-		if mistake != nil {
-			findings = append(findings, Finding{Deny, finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: mistake.Error()}})
-		}
+	for _, fault := range details.Faults(validate(handler.DiscoveryDetails)) {
+		findings = append(findings, Finding{Deny, finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: fault.Error()}})
 	}
 	return findings
 }

@@ -18,15 +18,14 @@ const maxQuoted = 60
 const maxFaults = 20
 
 // checker compares values with the types that they will be decoded into.
-type checker struct{ faults []*Fault }
+type checker struct{ faults []error }
 
-// check reports whether a value can be decoded. It takes out what cannot of lists and maps.
-func (c *checker) check(path string, target reflect.Type, value any) bool {
+func (c *checker) check(path string, target reflect.Type, value any) {
 	var fault *Fault
 	switch kind := target.Kind(); {
 	case value == nil || len(c.faults) >= maxFaults:
 	case kind == reflect.Pointer:
-		return c.check(path, target.Elem(), value)
+		c.check(path, target.Elem(), value)
 	case kind == reflect.Struct:
 		fault = c.checkStruct(path, target, value)
 	case kind == reflect.Map:
@@ -39,7 +38,6 @@ func (c *checker) check(path string, target reflect.Type, value any) bool {
 	if fault != nil {
 		c.faults = append(c.faults, fault)
 	}
-	return fault == nil
 }
 
 func (c *checker) checkList(path string, target reflect.Type, value any) *Fault {
@@ -50,9 +48,8 @@ func (c *checker) checkList(path string, target reflect.Type, value any) *Fault 
 	for i, item := range items {
 		if item == nil && target.Elem().Kind() != reflect.Interface {
 			c.faults = append(c.faults, Faultf(at(path, i), "empty").Hintf("write a value, or remove the dash"))
-		} else if !c.check(at(path, i), target.Elem(), item) {
-			items[i] = nil
 		}
+		c.check(at(path, i), target.Elem(), item)
 	}
 	return nil
 }
@@ -64,22 +61,20 @@ func (c *checker) checkStruct(path string, target reflect.Type, value any) *Faul
 	}
 	fields := fieldsOf(target)
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		field, known := fields[key]
-		if !known {
-			names := slices.Sorted(maps.Keys(fields))
-			remedy := "the keys are " + strings.Join(names, ", ")
-			if near := text.Nearest(key, names); near != "" {
-				remedy = "did you mean " + near + "?"
-			} else if owner := ownerOf(key, target, 3); owner != "" {
-				remedy = "write it below " + owner
-			}
-			fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hintf("%s", remedy)
-			fault.ofKey = true
-			c.faults = append(c.faults, fault)
-			delete(entries, key)
-		} else if !c.check(join(path, key), field, entries[key]) {
-			delete(entries, key)
+		if field, known := fields[key]; known {
+			c.check(join(path, key), field, entries[key])
+			continue
 		}
+		names := slices.Sorted(maps.Keys(fields))
+		remedy := "the keys are " + strings.Join(names, ", ")
+		if near := text.Nearest(key, names); near != "" {
+			remedy = "did you mean " + near + "?"
+		} else if owner := ownerOf(key, target, 3); owner != "" {
+			remedy = "write it below " + owner
+		}
+		fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hintf("%s", remedy)
+		fault.ofKey = true
+		c.faults = append(c.faults, fault)
 	}
 	return nil
 }
@@ -123,9 +118,7 @@ func (c *checker) checkMap(path string, target reflect.Type, value any) *Fault {
 		return wrongType(path, "a map", value)
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		if !c.check(join(path, key), target.Elem(), entries[key]) {
-			delete(entries, key)
-		}
+		c.check(join(path, key), target.Elem(), entries[key])
 	}
 	return nil
 }

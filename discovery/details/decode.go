@@ -22,45 +22,41 @@ var decoding sync.Mutex
 // maps with strings as keys, strings, Booleans, integers of type int, and any. Fields
 // without a key, and those whose value is null, keep their values, which are the defaults.
 //
-// Then it calls the checks, which return mistakes in what was decoded. The error has all
-// mistakes, up to a bound, each a *[Fault]: see [Faults].
+// If all of it was decoded, it calls the checks, which return mistakes in the values. The error
+// has all mistakes, up to a bound, each a *[Fault]: see [Faults] and [Ignored].
 func Decode(discoveryDetails string, into any, checks ...func() error) error {
 	decoding.Lock()
 	defer decoding.Unlock()
-	root, fault := parse(discoveryDetails)
-	if fault != nil {
+	if _, fault := parse(discoveryDetails); fault != nil {
 		return fault
 	}
-	wrong := decode(discoveryDetails, into)
-	known := len(wrong)
-	if known >= maxFaults || slices.ContainsFunc(wrong, func(f *Fault) bool { return f.Path == "" }) {
-		checks = nil // too little was decoded
-	}
-	for _, check := range checks {
-		for _, fault := range Faults(check()) {
-			if len(wrong) < maxFaults && (known == 0 || fault.independent(root, wrong[:known])) {
-				wrong = append(wrong, fault)
-			}
+	mistakes := decode(discoveryDetails, into)
+	if len(mistakes) == 0 {
+		for _, check := range checks {
+			mistakes = append(mistakes, check())
 		}
 	}
-	all := make([]error, len(wrong))
-	for i, fault := range wrong {
-		all[i] = fault
+	ignored, rest := Ignored(errors.Join(mistakes...)) // those that stop a handler come first
+	var first []error
+	for _, fault := range slices.Concat(Faults(rest), Faults(ignored)) {
+		if first = append(first, fault); len(first) == maxFaults {
+			break
+		}
 	}
-	return errors.Join(all...)
+	return errors.Join(first...)
 }
 
-// decode decodes what has no mistakes, and returns the others.
-func decode(discoveryDetails string, into any) []*Fault {
+// decode returns what cannot be decoded; nothing if all was.
+func decode(discoveryDetails string, into any) []error {
 	var tree any
 	if err := yaml.UnmarshalStrict([]byte(discoveryDetails), &tree); err != nil {
-		return []*Fault{invalidYAML(err)}
+		return []error{invalidYAML(err)}
 	}
 	if tree == nil {
 		tree = map[string]any{}
 	}
 	var c checker
-	if !c.check("", reflect.TypeOf(into).Elem(), tree) || len(c.faults) >= maxFaults {
+	if c.check("", reflect.TypeOf(into).Elem(), tree); len(c.faults) > 0 {
 		return c.faults
 	}
 	data, err := json.Marshal(tree)
@@ -68,9 +64,9 @@ func decode(discoveryDetails string, into any) []*Fault {
 		err = json.Unmarshal(data, into)
 	}
 	if err != nil {
-		return append(c.faults, Faultf("", "not valid: %s", strings.TrimPrefix(err.Error(), "json: ")))
+		return []error{Faultf("", "not valid: %s", strings.TrimPrefix(err.Error(), "json: "))}
 	}
-	return c.faults
+	return nil
 }
 
 // Text returns discoveryDetails that are nothing but a string. ok is false if they are

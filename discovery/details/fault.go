@@ -3,7 +3,6 @@ package details
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +18,8 @@ type Fault struct {
 
 	line  int  // in the text, if Path is not known; from 1
 	ofKey bool // the mistake is the last key of Path, not its value
+	// unmatched is set for an item of a filter that has others, if no device can have it.
+	unmatched bool
 }
 
 // Faultf returns a Fault without a hint. The path is the place, such as udevRules[0], and
@@ -59,35 +60,17 @@ func (f *Fault) Position(discoveryDetails string) (line, column int) {
 	if fault != nil || root == nil || len(root.Content) == 0 || f.Path == "" {
 		return 1, 1
 	}
-	found, _ := f.find(root)
-	return found.Line, found.Column
-}
-
-// find returns the place in discoveryDetails, and whether the whole path leads to it.
-func (f *Fault) find(root *yamlv3.Node) (found *yamlv3.Node, complete bool) {
-	found = root.Content[0]
+	found := root.Content[0]
 	for rest := f.Path; rest != ""; {
 		key, next, remaining := step(found, rest)
 		if next == nil {
-			return found, false
+			break
 		}
 		if found, rest = next, remaining; rest == "" && f.ofKey && key != nil {
 			found = key
 		}
 	}
-	return found, true
-}
-
-// independent reports whether a mistake in what was decoded is not a consequence of others:
-// it is in a value that exists, and the others are elsewhere.
-func (f *Fault) independent(root *yamlv3.Node, others []*Fault) bool {
-	if _, complete := f.find(root); !complete || f.Path == "" {
-		return false
-	}
-	return !slices.ContainsFunc(others, func(other *Fault) bool {
-		below, inside := strings.CutPrefix(other.Path, f.Path)
-		return inside && (below == "" || below[0] == '.' || below[0] == '[')
-	})
+	return found.Line, found.Column
 }
 
 // Faults returns the mistakes in an error of [Decode] one by one.
@@ -102,6 +85,20 @@ func Faults(err error) (all []*Fault) {
 		all = append(all, Faultf("", "%v", err))
 	}
 	return all
+}
+
+// Ignored splits an error of [Decode] for a handler: into the items of filters that no device
+// can have, without which it does what the others say, and the mistakes that stop it.
+func Ignored(err error) (ignored, rest error) {
+	var unmatched, others []error
+	for _, fault := range Faults(err) {
+		if fault.unmatched {
+			unmatched = append(unmatched, fault)
+		} else {
+			others = append(others, fault)
+		}
+	}
+	return errors.Join(unmatched...), errors.Join(others...)
 }
 
 // step follows the first part of a path, such as "[0]", "key" or ".key". It returns the

@@ -47,7 +47,11 @@ func (f *Filter) Check(path string, wrong func(item string) (cause, hint string)
 			mistakes = append(mistakes, Faultf(at(path+".items", i), "%q is not %s", text.Truncate(item, maxQuoted), cause).Hintf("%s", hint))
 		}
 	}
-	return errors.Join(mistakes...)
+	all := errors.Join(mistakes...)
+	for _, fault := range Faults(all) {
+		fault.unmatched = f.Action == Exclude || len(mistakes) < len(f.Items)
+	}
+	return all
 }
 
 // Admits reports whether a device with these values passes. matches compares an item of

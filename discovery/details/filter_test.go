@@ -1,6 +1,7 @@
 package details_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -56,5 +57,37 @@ func TestFilter(t *testing.T) {
 				t.Errorf("admits %q, want %q", admitted, tc.admits)
 			}
 		})
+	}
+}
+
+// A handler works without the items that no device can have, as long as the filter has others.
+func TestIgnored(t *testing.T) {
+	for text, want := range map[string]string{ // ignored, then the rest
+		"filter: {items: [a, x1, x2]}":                "x1 x2 |",
+		"filter: {items: [x1]}":                       "| x1",
+		"filter: {action: Exclude, items: [x1]}":      "x1 |",
+		"filter: {action: exclude, items: [a, x1]}":   "| action",
+		"filter: {items: [a, b]}":                     "|",
+		"filter: {items: [a, x1]}\nfilters: {a: [b]}": "| filters",
+	} {
+		var into sample
+		ignored, rest := details.Ignored(details.Decode(text, &into, func() error {
+			return into.Filter.Check("filter", func(item string) (cause, hint string) {
+				if strings.HasPrefix(item, "x") {
+					return "a letter", ""
+				}
+				return "", ""
+			})
+		}))
+		got := "|"
+		if ignored != nil {
+			got = ignored.Error() + " |"
+		}
+		if rest != nil {
+			got += " " + rest.Error()
+		}
+		if words := strings.Join(regexp.MustCompile(`x\d|\||action|filters`).FindAllString(got, -1), " "); words != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
 	}
 }

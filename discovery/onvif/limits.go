@@ -100,4 +100,5 @@ const (
 	failedURI          = "unsafe_uri"
 	failedStream       = "no_stream"
 	failedID           = "no_id"
+	failedFilter       = "filter_item"
 )

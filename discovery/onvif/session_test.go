@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,28 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestItemsThatNoCameraHas checks that they do not stop a Configuration, and are reported at once.
+func TestItemsThatNoCameraHas(t *testing.T) {
+	const some = "ipAddresses: {action: Exclude, items: [gate.example, 10.0.0.5]}\nmacAddresses: {items: ['02:00', '02:00:5e:10:00:01']}\n"
+	for text, want := range map[string]string{
+		some: "context canceled", "ipAddresses: {items: [gate.example]}\n": "ipAddresses.items[0]", some + "misses: 0\n": "misses: want",
+	} {
+		ended, end := context.WithCancel(t.Context())
+		end()
+		var lines strings.Builder
+		h := Handler{Logger: slog.New(slog.NewTextHandler(&lines, nil))}
+		err := h.Discover(ended, discovery.Request{Details: text + "interfaces: [no-such0]"}, func([]discovery.Device) error { return nil })
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+		logged := strings.Count(lines.String(), "Ignored") == 1 && strings.Contains(lines.String(), "ipAddresses.items[0]") &&
+			strings.Contains(lines.String(), "macAddresses.items[0]")
+		if logged != (text == some) {
+			t.Errorf("%q: logged %s", text, lines.String())
+		}
+	}
+}
 
 // lossyNetwork is a network with cameras, which loses packets.
 type lossyNetwork struct {

@@ -37,9 +37,8 @@ discoveryTimeoutSeconds: 1
 		"a URL as address":          {"ipAddresses: {items: ['http://10.0.0.1/a']}", "ipAddresses.items[0]"},
 		"from one to another":       {"ipAddresses: {action: Exclude, items: [10.0.0.1, 10.0.0.1-10.0.0.9]}", "ipAddresses.items[1]"},
 		"half a MAC address":        {"macAddresses: {items: ['02:00:5e']}", `"02:00:5e" is not a MAC address; write all`},
-		"a scope's path":            {"scopes: {items: [/location/hall]}", "did you mean onvif://www.onvif.org/location/hall?"},
-		"a scope with a space":      {"scopes: {items: ['onvif://www.onvif.org/name/A B']}", "did you mean onvif://www.onvif.org/name/A%20B?"},
-		"any scopes":                {"scopes: {items: ['onvif://www.onvif.org/type/*', 'urn:plant:7', '*/ptz']}", ""},
+		"a mapped address":          {"ipAddresses: {items: ['::ffff:10.0.0.1']}", ""},
+		"any scopes":                {"scopes: {items: ['onvif://www.onvif.org/type/*', 'urn:plant:7', '*/ptz', location/hall]}", ""},
 		"a number as item":          {"uuids: {items: [1]}", "uuids.items[0]: want a string"},
 		"a negative timeout":        {"discoveryTimeoutSeconds: -1", "discoveryTimeoutSeconds: want 1 to 60, not -1"},
 		"a timeout as string":       {`discoveryTimeoutSeconds: "1"`, "want an integer"},
@@ -80,6 +79,28 @@ func TestDefaults(t *testing.T) {
 	}
 	if d, _ := Parse("{discoveryTimeoutSeconds: 20}"); d.Interval() != 20*time.Second {
 		t.Errorf("the interval is %v, shorter than the time for answers", d.Interval())
+	}
+}
+
+// TestFilters checks which items match what a device has.
+func TestFilters(t *testing.T) {
+	const scopes = "onvif://www.onvif.org/"
+	for _, tc := range []struct {
+		matches     func(item, value string) bool
+		item, value string
+		want        bool
+	}{
+		{MatchesAddress, "10.0.0.0/28", "10.0.0.5", true}, {MatchesAddress, "::ffff:10.0.0.5", "10.0.0.5", true},
+		{MatchesAddress, "10.0.0.5", "::ffff:10.0.0.5", true}, {MatchesAddress, "gate.example", "10.0.0.5", false},
+		{MatchesMAC, "02-00-5E-10-00-01", "02005e100001", true}, {MatchesMAC, "02:00:5e", "02005e100001", false},
+		{MatchesScope, scopes + "location/hall", scopes + "location/hall", true}, {MatchesScope, "location/hall", scopes + "location/hall", true},
+		{MatchesScope, "/location/*", scopes + "location/hall", true}, {MatchesScope, "name/A B", scopes + "name/A%20B", true},
+		{MatchesScope, "*/hall", scopes + "location/hall", true}, {MatchesScope, "urn:plant:7", "urn:plant:7", true},
+		{MatchesScope, "hall", scopes + "location/hall", false}, {MatchesScope, "", scopes + "location/hall", false},
+	} {
+		if got := tc.matches(tc.item, tc.value); got != tc.want {
+			t.Errorf("%q and %q: %t", tc.item, tc.value, got)
+		}
 	}
 }
 

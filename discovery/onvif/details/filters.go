@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+
+	"akri.sh/akri/discovery/details"
 )
 
 // MatchesAddress reports whether an item of ipAddresses, an address or a range, contains the
@@ -39,15 +41,9 @@ func wrongMAC(item string) (cause, hint string) {
 	return "a MAC address", "write all of its six bytes, such as 02:00:5e:10:00:01"
 }
 
-// wrongScope returns why a scope, which is a URI, cannot be announced.
-func wrongScope(item string) (cause, hint string) {
-	const root = "onvif://www.onvif.org/"
-	escaped := strings.ReplaceAll(item, " ", "%20")
-	if !strings.ContainsAny(item, ":*") {
-		escaped = root + strings.TrimPrefix(escaped, "/")
-	}
-	if escaped == item {
-		return "", ""
-	}
-	return "a scope", "did you mean " + escaped + "?"
+// MatchesScope reports whether an item of scopes, a pattern, matches a scope of a device. Scopes
+// of ONVIF's own may lack their beginning, and spaces stand for what they are in a URI.
+func MatchesScope(item, value string) bool {
+	item = strings.ReplaceAll(item, " ", "%20")
+	return details.Glob(item, value) || details.Glob("onvif://www.onvif.org/"+strings.TrimPrefix(item, "/"), value)
 }
