@@ -221,15 +221,7 @@ func (a apiAnswer) invalid(causes []metav1.StatusCause) []Finding {
 				part = inner
 			}
 		}
-		for words, function := range remedies {
-			switch {
-			case !strings.Contains(cause.Message, words):
-			case hasExpression(part):
-				result.Hint = "append | " + function + " to the expression"
-			case function == "int":
-				result.Hint = "write a number without quotes"
-			}
-		}
+		result.Hint = remedyOf(cause, hasExpression(part))
 		if a.devices.guesses(part) {
 			result.Hint = strings.TrimPrefix(result.Hint+"; "+sampleHint, "; ")
 		}
@@ -238,9 +230,19 @@ func (a apiAnswer) invalid(causes []metav1.StatusCause) []Finding {
 	return findings
 }
 
-// remedies map words of the API server's messages to the template function that helps.
-var remedies = map[string]string{
-	"a valid label must": "labelValue", "a valid config key must": "labelValue", "RFC 1123": "dnsLabel", "at least one letter": "int",
+// remedyOf returns what to write instead of a value that the API server rejects, or "".
+func remedyOf(cause metav1.StatusCause, expression bool) string {
+	switch {
+	case strings.Contains(cause.Message, "at least one letter") && !strings.HasSuffix(cause.Field, ".name"): // a port
+		return "write a number without quotes, or append | int to the expression"
+	case !expression:
+		return ""
+	case strings.Contains(cause.Message, "a valid label must"), strings.Contains(cause.Message, "a valid config key must"):
+		return "append | labelValue to the expression"
+	case strings.Contains(cause.Message, "RFC 1123"):
+		return "append | dnsLabel to the expression"
+	}
+	return ""
 }
 
 // immutable returns the message about an update that the API server rejects because of

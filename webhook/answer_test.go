@@ -91,3 +91,26 @@ func TestPrivateMessages(t *testing.T) {
 		t.Errorf("findings are %v", findings)
 	}
 }
+
+// A remedy fits the field, and whether an expression gives the value.
+func TestRemedies(t *testing.T) {
+	for _, tc := range []struct {
+		field, message string
+		expression     bool
+		want           string
+	}{
+		{"spec.ports[0].targetPort", `Invalid value: "8080": must contain at least one letter (a-z)`, false, "without quotes"},
+		{"spec.ports[0].targetPort", `Invalid value: "8080": must contain at least one letter (a-z)`, true, "| int"},
+		{"spec.containers[0].ports[0].name", `Invalid value: "8080": must contain at least one letter (a-z)`, true, ""},
+		{"metadata.labels", `Invalid value: "a b": a valid label must be an empty string or`, true, "labelValue"},
+		{"metadata.labels", `Invalid value: "a b": a valid label must be an empty string or`, false, ""},
+		{"data[a b]", `Invalid value: "a b": a valid config key must consist of`, true, "labelValue"},
+		{"metadata.name", `Invalid value: "A": a lowercase RFC 1123 subdomain must`, true, "dnsLabel"},
+		{"spec.clusterIP", "may not change once set", true, ""},
+	} {
+		got := remedyOf(metav1.StatusCause{Field: tc.field, Message: tc.message}, tc.expression)
+		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
+			t.Errorf("%s: %q, want %q", tc.field, got, tc.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -127,13 +128,16 @@ func (c *candidate) namespaced() bool {
 	return c.resource == nil || c.resource.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
+// ownGroups are Kubernetes' own, in which nobody installs kinds later.
+var ownGroups = []string{"", "apps", "batch", "autoscaling", "policy", "extensions"}
+
 // unmapped returns a finding if the resource of the kind is not known.
 func (c *candidate) unmapped() []Finding {
 	switch {
 	case c.err != nil:
 		return inconclusive(c.place,
 			fmt.Sprintf("could not check whether the API server has kind %q in %q: %v", c.kind.Kind, c.kind.GroupVersion(), c.err))
-	case c.resource == nil && !strings.Contains(c.kind.Group, "."): // no CustomResourceDefinition can define it
+	case c.resource == nil && slices.Contains(ownGroups, c.kind.Group):
 		unknown := plan.KindUnavailableError(c.kind, nil).Mistake
 		return []Finding{{Deny, finding.Mistake{Path: c.field("kind"), Cause: unknown.Cause, Hint: "correct apiVersion and kind"}}}
 	case c.resource == nil:

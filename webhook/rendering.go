@@ -40,7 +40,8 @@ func (c *Chain) checkRendering(
 	var advised []Finding
 	judge := func(object templating.Object, values templating.Values) []Finding {
 		tmpl := candidateOf(candidates, object.Origin.Level, object.Origin.Index)
-		for _, mistake := range advice.Of(tmpl.source, object, values) {
+		for _, warning := range advice.Of(tmpl.source, object, values) {
+			mistake := warning.In("").Mistake
 			mistake.Path = tmpl.field(mistake.Path)
 			// One warning for a field is enough, with whatever devices it is rendered.
 			if !slices.ContainsFunc(advised, func(f Finding) bool { return f.Path == mistake.Path }) {

@@ -72,8 +72,8 @@ func podsWithout(candidates []*candidate, label string) (pods bool, unlabeled st
 			pods = true
 			continue
 		}
-		found := advice.PodTemplatesIn(tmpl.source, tmpl.place)
-		found = slices.DeleteFunc(found, func(t advice.PodTemplate) bool { return t.Path == tmpl.place }) // an object that is no Pod
+		found := advice.PodTemplatesIn(tmpl.source, nil)
+		found = slices.DeleteFunc(found, func(t advice.PodTemplate) bool { return len(t.Path) == 0 }) // an object that is no Pod
 		if len(found) == 0 && !unreachable && !builtIn(tmpl.kind.Group) {
 			return false, "" // what its operator creates is not known
 		}
@@ -83,7 +83,7 @@ func podsWithout(candidates []*candidate, label string) (pods bool, unlabeled st
 			}
 			pods = true
 			if unlabeled == "" && !unreachable {
-				unlabeled = pod.Path
+				unlabeled = pod.Path.Below(tmpl.place)
 			}
 		}
 	}

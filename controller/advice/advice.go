@@ -1,30 +1,71 @@
 package advice
 
 import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
 
 // Of returns the warnings about an object that was rendered with some values from a
-// template as its author wrote it; nil for one of Akri's old fields. Their paths begin below
-// the object, and are empty for the object as a whole.
-func Of(source map[string]any, object templating.Object, values templating.Values) []finding.Mistake {
+// template as its author wrote it; nil for one of Akri's old fields. They have no Origin.
+func Of(source map[string]any, object templating.Object, values templating.Values) templating.Diagnostics {
 	apiVersion, _ := object.Content["apiVersion"].(string)
 	name, _ := object.Content["kind"].(string)
 	kind := schema.FromAPIVersionAndKind(apiVersion, name).GroupKind()
-	mistakes := ofPods(source, kind, object.Content)
-	switch kind {
-	case schema.GroupKind{Group: "apps", Kind: Deployment}, schema.GroupKind{Group: "apps", Kind: DaemonSet}:
-		return append(mistakes, ofUpdate(name, object.Content, slotsOf(source, object.Origin.Level, values))...)
-	case schema.GroupKind{Group: "batch", Kind: "Job"}:
-		return append(mistakes, ofJob(source, object)...)
-	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
-		return append(mistakes, ofClaim(source, object.Origin.Level)...)
+	warnings := ofPods(source, kind, object, values)
+	if source == nil {
+		warnings = append(warnings, ofTexts(nil, object.Content)...)
 	}
-	return mistakes
+	switch kind {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
+		return append(warnings, ofUpdate(source, object.Content, values)...)
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		return append(warnings, ofJob(source, object)...)
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
+		return append(warnings, ofClaim(source, object.Origin.Level)...)
+	}
+	return warnings
+}
+
+func warning(field templating.Path, cause, hint string) templating.Diagnostic {
+	return templating.Diagnostic{Field: field, Cause: errors.New(cause), Hint: hint}
+}
+
+// at returns a path of keys.
+func at(keys ...string) (path templating.Path) {
+	for _, key := range keys {
+		path = append(path, templating.Key(key))
+	}
+	return path
+}
+
+// ofTexts warns of what the author of an old field may take for an expression: it is replaced
+// neither here nor in Akri.
+func ofTexts(field templating.Path, value any) (warnings templating.Diagnostics) {
+	switch value := value.(type) {
+	case string:
+		if strings.Contains(value, "{{") || value == "PLACEHOLDER" {
+			return templating.Diagnostics{warning(field,
+				"this text is not replaced: in Akri's old fields, only {{PLACEHOLDER}} is, as a name in requests and limits",
+				"write an expression in instanceBrokerResources, to which kubectl akri convert moves the field")}
+		}
+	case []any:
+		for i, element := range value {
+			warnings = append(warnings, ofTexts(append(slices.Clip(field), templating.Index(i)), element)...)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			below := append(slices.Clip(field), templating.Key(key))
+			warnings = append(append(warnings, ofTexts(below, key)...), ofTexts(below, value[key])...)
+		}
+	}
+	return warnings
 }
 
 // decided reports whether a template has a directive, whatever its value.
@@ -37,22 +78,20 @@ func decided(source map[string]any, directive string) bool {
 
 // ofJob warns of a Job that Kubernetes deletes when it has finished: the controller creates
 // it again, unless the template says what is intended.
-func ofJob(source map[string]any, object templating.Object) []finding.Mistake {
+func ofJob(source map[string]any, object templating.Object) templating.Diagnostics {
 	const once = v0.Domain + "/once"
 	spec, _ := object.Content["spec"].(map[string]any)
 	if spec["ttlSecondsAfterFinished"] == nil || object.Directives.Once || decided(source, once) {
 		return nil
 	}
-	return []finding.Mistake{{
-		Path:  "spec.ttlSecondsAfterFinished",
-		Cause: "the Job is deleted when it has finished, and then created again, so it runs again and again",
-		Hint:  "annotate it " + once + `: "true" to run it once per device, or "false" if that is intended`,
-	}}
+	return templating.Diagnostics{warning(at("spec", "ttlSecondsAfterFinished"),
+		"the Job is deleted when it has finished, and then created again, so it runs again and again",
+		"annotate it "+once+`: "true" to run it once per device, or "false" if that is intended`)}
 }
 
 // ofClaim warns of a PersistentVolumeClaim that is deleted with the devices, and its data
 // with it, unless the template says what is intended.
-func ofClaim(source map[string]any, level templating.Level) []finding.Mistake {
+func ofClaim(source map[string]any, level templating.Level) templating.Diagnostics {
 	const policy = v0.Domain + "/deletion-policy"
 	if decided(source, policy) {
 		return nil
@@ -61,8 +100,6 @@ func ofClaim(source map[string]any, level templating.Level) []finding.Mistake {
 	if level == templating.ConfigurationLevel {
 		when = "the last device disappears, even for a moment"
 	}
-	return []finding.Mistake{{
-		Cause: "the PersistentVolumeClaim is deleted when " + when + ", and its data with it",
-		Hint:  "annotate it " + policy + ": orphan to keep it, or delete if that is intended",
-	}}
+	return templating.Diagnostics{warning(nil, "the PersistentVolumeClaim is deleted when "+when+", and its data with it",
+		"annotate it "+policy+": orphan to keep it, or delete if that is intended")}
 }

@@ -2,6 +2,7 @@ package advice
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func warned(t *testing.T, level templating.Level, capacity int64, text string) s
 	var lines []string
 	for _, object := range objects {
 		for _, mistake := range Of(source, object, values) {
-			lines = append(lines, mistake.Error())
+			lines = append(lines, mistake.In("").Error())
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -39,7 +40,6 @@ func TestUpdates(t *testing.T) {
 		`"  rollingUpdate: {maxSurge: 0, maxUnavailable: 1}"`
 	one, two := `{limits: {"{{ RESOURCE_NAME }}": "1"}}`, `{limits: {"{{ RESOURCE_NAME }}": 2}}`
 	deployment := func(update string) string { return "strategy: {rollingUpdate: {" + update + "}}, " }
-	daemonSet := func(update string) string { return "updateStrategy: {rollingUpdate: {" + update + "}}, " }
 	for name, tc := range map[string]struct {
 		kind, spec, resources string
 		group                 bool
@@ -57,7 +57,7 @@ func TestUpdates(t *testing.T) {
 		"a quarter of four may be missing": {spec: "replicas: 4, ", resources: one, capacity: 4},
 		"of another Configuration":         {resources: `{limits: {akri.sh/mic: "1"}}`, capacity: 1},
 		"by name":                          {resources: `{requests: {"akri.sh/{{ INSTANCE_NAME }}": "1"}}`, capacity: 1, want: "(Pods: 1,"},
-		"of unknown number":                {resources: `{limits: {"akri.sh/{{ CONFIGURATION_NAME }}": "1"}}`, capacity: 1},
+		"of unknown number":                {group: true, resources: `{limits: {"akri.sh/{{ CONFIGURATION_NAME }}": "1"}}`, capacity: 1},
 		"of another kind":                  {kind: "Robot", resources: one, capacity: 1},
 		"a StatefulSet":                    {kind: "StatefulSet", resources: one, capacity: 1},
 		"Recreate":                         {spec: "strategy: {type: Recreate}, ", resources: one, capacity: 1},
@@ -69,12 +69,8 @@ func TestUpdates(t *testing.T) {
 		"both in numbers":                  {spec: deployment("maxSurge: 1, maxUnavailable: 0"), resources: one, capacity: 1, want: "(Pods: 1,"},
 		"no such number":                   {spec: deployment("maxSurge: many"), resources: one, capacity: 1},
 		"a wrong type":                     {spec: `replicas: "one", `, resources: one, capacity: 1},
-		"a DaemonSet":                      {kind: DaemonSet, resources: one, capacity: 1},
-		"a DaemonSet with maxSurge 0":      {kind: DaemonSet, spec: daemonSet("maxSurge: 0"), resources: one, capacity: 1},
-		"a DaemonSet with maxSurge": {kind: DaemonSet, spec: daemonSet("maxSurge: 10%"), resources: one, capacity: 1,
-			want: `spec.updateStrategy: an update waits for ever`},
-		"a DaemonSet with maxSurge and slots": {kind: DaemonSet, spec: daemonSet("maxSurge: 1"), resources: one, capacity: 2},
-		"of the group, some replicas":         {group: true, spec: "replicas: 2, ", resources: one, capacity: 1},
+		"a DaemonSet":                      {kind: "DaemonSet", resources: one, capacity: 1},
+		"of the group, some replicas":      {group: true, spec: "replicas: 2, ", resources: one, capacity: 1},
 		"of the group, one for each device": {group: true, spec: `replicas: "{{ len INSTANCES }}", `, resources: one, capacity: 1,
 			want: "(Pods: 2, slots for each: 1, slots in all: 2)"},
 		"of the group, one for each device with two slots": {
@@ -91,7 +87,7 @@ func TestUpdates(t *testing.T) {
 			if strings.Contains(tc.resources, "INSTANCE.name") {
 				metadata = `name: "{{ INSTANCE.name }}", annotations: {akri.sh/for-each: INSTANCES}`
 			}
-			got := warned(t, level, tc.capacity, `{apiVersion: apps/v1, kind: `+cmp.Or(tc.kind, Deployment)+
+			got := warned(t, level, tc.capacity, `{apiVersion: apps/v1, kind: `+cmp.Or(tc.kind, "Deployment")+
 				`, metadata: {`+metadata+`}, spec: {`+tc.spec+`selector: {matchLabels: {a: b}}, template: {spec: {containers: `+
 				`[{name: c, image: c, resources: `+tc.resources+`}]}}}}`)
 			if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
@@ -124,11 +120,58 @@ func TestJobs(t *testing.T) {
 			}
 		})
 	}
-	old := templating.Object{ // of brokerJobSpec
-		Content:    map[string]any{"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{"ttlSecondsAfterFinished": int64(60)}},
-		Directives: templating.Directives{Once: true},
+}
+
+// A text in an old field that looks like an expression is warned of, in values and keys.
+func TestOldFields(t *testing.T) {
+	var content map[string]any
+	if err := yaml.Unmarshal([]byte(`
+apiVersion: batch/v1
+kind: Job
+spec:
+  ttlSecondsAfterFinished: 60
+  template:
+    metadata: {labels: {"{{PLACEHOLDER}}": x}}
+    spec:
+      containers:
+      - env: [{name: A, value: PLACEHOLDER}, {name: B, value: "{{ .Node }}"}, {name: PLACEHOLDER_TWO, value: of PLACEHOLDER}]
+        resources: {limits: {akri.sh/cam: 1}, requests: {"{{ PLACEHOLDER }}": "1"}}
+        command: [akri.sh/cam]
+`), &content); err != nil {
+		t.Fatal(err)
 	}
-	if got := Of(nil, old, templating.Values{}); len(got) > 0 {
-		t.Errorf("warned %q of brokerJobSpec", got)
+	var got []string
+	for _, d := range Of(nil, templating.Object{Content: content, Directives: templating.Directives{Once: true}}, templating.Values{Configuration: "cam"}) {
+		got = append(got, d.In("").Path+" "+d.Hint)
+	}
+	const container, replaced = "spec.template.spec.containers[0].", " write an expression in instanceBrokerResources, to which kubectl akri convert " +
+		"moves the field"
+	want := []string{
+		container + "resources write {{PLACEHOLDER}}",
+		`spec.template.metadata.labels["{{PLACEHOLDER}}"]` + replaced,
+		container + "env[0].value" + replaced, container + "env[1].value" + replaced,
+		container + `resources.requests["{{ PLACEHOLDER }}"]` + replaced,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+// A request of any device is warned of where it is that of one device.
+func TestAnyDevice(t *testing.T) {
+	const pod = `spec: {containers: [{name: a, image: a}, {name: c, image: c, resources: {requests: {akri.sh/cam: 1}, limits: {akri.sh/cam: 1}}}]}`
+	const want = "containers[1].resources: it requests any device of the Configuration, perhaps another than that of its Instance; " +
+		"write {{ RESOURCE_NAME }}"
+	for text, want := range map[string]string{
+		`{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}"}, ` + pod + `}`:                                   "spec." + want,
+		`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {template: {` + pod + `}}}`:  "spec.template.spec." + want,
+		`{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}"}, ` + strings.ReplaceAll(pod, "cam", "mic") + `}`: "",
+	} {
+		if got := warned(t, templating.InstanceLevel, 1, text); got != want {
+			t.Errorf("warned %q, want %q", got, want)
+		}
+	}
+	if got := warned(t, templating.ConfigurationLevel, 1, `{apiVersion: v1, kind: Pod, metadata: {name: x}, `+pod+`}`); got != "" {
+		t.Errorf("warned %q of the Configuration's own", got)
 	}
 }

@@ -4,24 +4,23 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"akri.sh/akri/internal/finding"
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/templating"
 )
 
 // PodTemplate is what Pods are made from: a Pod, or a part of an object.
 type PodTemplate struct {
-	Path   string
+	Path   templating.Path
 	Object map[string]any
 }
 
-// PodTemplatesIn returns those in a value, in order of their paths, which begin with path.
-func PodTemplatesIn(value any, path string) (found []PodTemplate) {
+// PodTemplatesIn returns those in a value, in order of their paths, which begin with a path.
+func PodTemplatesIn(value any, path templating.Path) (found []PodTemplate) {
 	switch value := value.(type) {
 	case map[string]any:
 		spec, _ := value["spec"].(map[string]any)
@@ -29,11 +28,11 @@ func PodTemplatesIn(value any, path string) (found []PodTemplate) {
 			return []PodTemplate{{path, value}}
 		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			found = append(found, PodTemplatesIn(value[key], strings.TrimPrefix(path+"."+key, "."))...)
+			found = append(found, PodTemplatesIn(value[key], append(slices.Clip(path), templating.Key(key)))...)
 		}
 	case []any:
 		for i, element := range value {
-			found = append(found, PodTemplatesIn(element, fmt.Sprintf("%s[%d]", path, i))...)
+			found = append(found, PodTemplatesIn(element, append(slices.Clip(path), templating.Index(i)))...)
 		}
 	}
 	return found
@@ -43,44 +42,49 @@ func PodTemplatesIn(value any, path string) (found []PodTemplate) {
 // and are not sidecars: the kubelet's list of devices does not show them. A Pod with such a
 // container is killed if its kubelet restarts and the agent responds a second too late
 // (kubelet 1.37), and its slots are freed only when the whole Pod has terminated.
-func InitContainers(pod *corev1.PodSpec, path string) (mistakes []finding.Mistake) {
+func InitContainers(pod *corev1.PodSpec, path templating.Path) (warnings templating.Diagnostics) {
 	for i := range pod.InitContainers {
 		container := &pod.InitContainers[i]
 		if isSidecar(container) || len(DevicesOf(container)) == 0 {
 			continue
 		}
-		mistakes = append(mistakes, finding.Mistake{
-			Path: fmt.Sprintf("%s.initContainers[%d]", path, i),
-			Cause: fmt.Sprintf("the init container %s requests a device, which the Pod has until it ends, "+
+		warnings = append(warnings, warning(append(slices.Clip(path), templating.Key("initContainers"), templating.Index(i)),
+			fmt.Sprintf("the init container %s requests a device, which the Pod has until it ends, "+
 				"and the Pod may be killed when the kubelet restarts", container.Name),
-			Hint: "request the device in the containers only, or make it a sidecar with restartPolicy: Always",
-		})
+			"request the device in the containers only, or make it a sidecar with restartPolicy: Always"))
 	}
-	return mistakes
+	return warnings
 }
 
-// ofPods warns of init containers with devices and of Pods, of Kubernetes' own kinds of
-// workloads, that use nothing of the devices: no container requests one, and no expression
-// reads a property. Authors who do not know of the request wonder why their programs get no
-// variables.
-func ofPods(source map[string]any, kind schema.GroupKind, content map[string]any) (mistakes []finding.Mistake) {
+// ofPods warns of init containers with devices, of Pods of a device that may get another one,
+// and of Pods, of Kubernetes' own kinds of workloads, that use nothing of the devices: no
+// container requests one, and no expression reads a property. Authors who do not know of the
+// request wonder why their programs get no variables.
+func ofPods(source map[string]any, kind schema.GroupKind, object templating.Object, values templating.Values) (warnings templating.Diagnostics) {
 	own := slices.Contains([]string{"", "apps", "batch"}, kind.Group) && !templating.ReadsDevice(source)
-	for _, template := range PodTemplatesIn(content, "") {
+	name := "{{ RESOURCE_NAME }}"
+	if source == nil { // Akri's old fields have no expressions
+		name = "{{PLACEHOLDER}}"
+	}
+	for _, template := range PodTemplatesIn(object.Content, nil) {
 		var pod corev1.PodTemplateSpec
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(template.Object, &pod) != nil {
 			continue // which others report
 		}
-		mistakes = append(mistakes, InitContainers(&pod.Spec, strings.TrimPrefix(template.Path+".spec", "."))...)
+		spec := append(slices.Clip(template.Path), templating.Key("spec"))
+		warnings = append(warnings, InitContainers(&pod.Spec, spec)...)
 		if own && len(pod.Spec.Containers) > 0 && len(Requested(&pod.Spec)) == 0 {
-			name := "{{ RESOURCE_NAME }}"
-			if source == nil { // Akri's old fields have no expressions
-				name = "{{PLACEHOLDER}}"
+			warnings = append(warnings, warning(nil,
+				"no container requests a device, so none gets the device's variables, files and mounts, or a slot",
+				`if one uses the device, add two lines to it, "resources:" and "  limits: {'`+name+`': '1'}"`))
+		}
+		for i := range pod.Spec.Containers {
+			if object.Origin.Level != templating.InstanceLevel || DevicesOf(&pod.Spec.Containers[i])[v0.ResourceName(values.Configuration)] == 0 {
+				continue
 			}
-			mistakes = append(mistakes, finding.Mistake{
-				Cause: "no container requests a device, so none gets the device's variables, files and mounts, or a slot",
-				Hint:  `if one uses the device, add two lines to it, "resources:" and "  limits: {'` + name + `': '1'}"`,
-			})
+			warnings = append(warnings, warning(append(slices.Clip(spec), templating.Key("containers"), templating.Index(i), templating.Key("resources")),
+				"it requests any device of the Configuration, perhaps another than that of its Instance", "write "+name))
 		}
 	}
-	return mistakes
+	return warnings
 }

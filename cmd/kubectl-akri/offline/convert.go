@@ -58,7 +58,7 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	if err != nil {
 		return err
 	}
-	_, findings := load(all, cases.Options{}) // an error in the input would also be in the result
+	inputs, findings := load(all, cases.Options{}) // an error in the input would also be in the result
 	var out bytes.Buffer
 	var notes []string
 	for i := 0; i < len(all) && len(findings) == 0; i++ {
@@ -72,6 +72,10 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	}
 	if count := manifest.Show(streams.Err, findings, all); count > 0 {
 		return errFound(count, "; nothing was printed")
+	}
+	for _, in := range inputs {
+		objects, mistakes := in.Objects()
+		manifest.Show(streams.Err, advise(in, objects, mistakes), all)
 	}
 	for _, note := range notes {
 		fmt.Fprintln(streams.Err, "note: "+note)
@@ -208,9 +212,6 @@ func (e *editor) convert(value any, name string) (notes []string, err error) {
 		if comment.MatchString(e.replace("", "spec", key)) {
 			notes = append(notes, key+": its comments are lost: copy them manually")
 		}
-	}
-	for _, d := range convert.Doubts(spec, name) {
-		notes = append(notes, d.In("").Error())
 	}
 	for _, r := range slices.Concat(lists.Instance, lists.Configuration) {
 		notes = append(notes, r.From.String()+": "+differs[r.From.String()])

@@ -20,7 +20,6 @@ import (
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
-	"akri.sh/akri/templating/convert"
 	"akri.sh/akri/templating/source"
 )
 
@@ -112,7 +111,6 @@ func check(all manifest.Files, inputs []*cases.Input, validators map[string]func
 	for _, c := range all.OfKind("Configuration") {
 		findings = append(findings, checkConfined(c)...)
 		findings = append(findings, checkDetails(c, validators)...)
-		findings = append(findings, checkDoubts(c)...)
 	}
 	return findings
 }
@@ -222,8 +220,8 @@ func advise(in *cases.Input, objects []cases.Rendered, mistakes []finding.Findin
 		if slices.ContainsFunc(mistakes, func(f finding.Finding) bool { return within(f.Path, template) }) {
 			continue
 		}
-		for _, mistake := range advice.Of(o.Template, o.Object, o.Values) {
-			at := o.Locate(templating.Diagnostic{Field: pathOf(strings.Split(mistake.Path, ".")...)})
+		for _, warning := range advice.Of(o.Template, o.Object, o.Values) {
+			at, mistake := o.Locate(warning), warning.In("").Mistake
 			mistake.Path = pathIn(o, mistake.Path)
 			if !slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Path == mistake.Path }) {
 				findings = append(findings, finding.Finding{Level: finding.Warning, Position: at, Mistake: mistake})
@@ -281,16 +279,6 @@ func checkConfined(c *source.Document) []finding.Finding {
 				findings = append(findings, refused(c, at, err))
 			}
 		}
-	}
-	return findings
-}
-
-// checkDoubts finds what in the old fields works other than it looks.
-func checkDoubts(c *source.Document) (findings []finding.Finding) {
-	spec, _ := c.Object()["spec"].(map[string]any)
-	for _, d := range convert.Doubts(spec, textAt(c.Object(), "metadata", "name")) {
-		found := finding.Finding{Level: finding.Warning, Position: c.Locate(pathOf("spec"), d), Mistake: d.In("spec").Mistake}
-		findings = append(findings, found)
 	}
 	return findings
 }

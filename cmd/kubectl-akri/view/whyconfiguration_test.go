@@ -147,15 +147,6 @@ func TestConcludeConfiguration(t *testing.T) {
 			[]string{"Pod two waits for 2 devices of akri.sh/cam; devices with a free slot: 0 of 1 on node1, 1 of 2 on node2.\n" +
 				"In use: cam-1-0 used on node1 through akri.sh/cam (id 0)  by Pod one. → delete a Pod"},
 		},
-		"an update of a device's Deployment": {
-			func(f *Facts) {
-				f.Instances[0].Spec.DeviceUsage = map[string]v0.SlotOwner{"cam-1-0": "node1"}
-				f.Pods = []corev1.Pod{revision(pod("old", "node1", "akri.sh/cam-1"), "a"),
-					revision(pending("new", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), "b")}
-			},
-			[]string{"Pod new waits for akri.sh/cam-1: the only slot is in use on node1 (Pod old).\nIt is to replace Pod old, which " +
-				"Deployment cam-1"},
-		},
 		"an update of the group's Deployment": {
 			func(f *Facts) {
 				f.Pods = []corev1.Pod{revision(wants(pod("old", "node2", "akri.sh/cam"), "2"), "a"),

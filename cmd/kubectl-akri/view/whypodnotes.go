@@ -15,8 +15,8 @@ import (
 // notes returns what surprises users about the requests of a Pod, although it works.
 func (f *Facts) notes() []string {
 	var notes []string
-	for _, mistake := range advice.InitContainers(&f.Pod.Spec, "") {
-		notes = append(notes, mistake.Cause+"; "+mistake.Hint)
+	for _, warning := range advice.InitContainers(&f.Pod.Spec, nil) {
+		notes = append(notes, warning.Cause.Error()+"; "+warning.Hint)
 	}
 	return append(notes, f.variableNotes()...)
 }

@@ -45,7 +45,6 @@ var whyRules = []struct {
 	{aConfiguration, (*Facts).noDevices},
 	{aParent, (*Facts).notApplied},
 	{aConfiguration, (*Facts).instancesNotReady},
-	{aConfiguration, (*Facts).updatesWait},
 	{anyExplainedOne, (*Facts).podsNotRunning},
 	{anInstance, (*Facts).slotsWithoutPod},
 	{aParent, (*Facts).objectsNotReady},
