@@ -21,8 +21,10 @@ func decodeConfiguration(d *source.Document) (configuration, []finding.Finding) 
 	field(r, &c.capacity, "a whole number", "spec", "capacity")
 	field(r, &c.properties, "a map of strings to strings", "spec", "brokerProperties")
 	field(r, &c.samples, "a map of strings to strings", "spec", "sampleProperties")
-	field(r, &c.fields.BrokerPodSpec, "the spec of a Pod", "spec", "brokerSpec", "brokerPodSpec")
-	field(r, &c.fields.BrokerJobSpec, "the spec of a Job", "spec", "brokerSpec", "brokerJobSpec")
+	for _, at := range [][]string{{"spec", "brokerSpec"}, {"spec"}} { // the latter in older versions of Akri
+		field(r, &c.fields.BrokerPodSpec, "the spec of a Pod", append(at, "brokerPodSpec")...)
+		field(r, &c.fields.BrokerJobSpec, "the spec of a Job", append(at, "brokerJobSpec")...)
+	}
 	field(r, &c.fields.InstanceServiceSpec, "the spec of a Service", "spec", "instanceServiceSpec")
 	field(r, &c.fields.ConfigurationServiceSpec, "the spec of a Service", "spec", "configurationServiceSpec")
 	c.perInstance = r.templates(templating.InstanceLevel)

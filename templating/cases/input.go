@@ -139,6 +139,9 @@ func (in *Input) compile(d *source.Document, c configuration, partly bool) []fin
 		}
 		for _, r := range converted {
 			path := append(pathOf("spec"), pathOf(r.From...)...)
+			if spec, _ := d.Object()["spec"].(map[string]any); spec[r.From[len(r.From)-1]] != nil { // as in older versions
+				path = pathOf("spec", r.From[len(r.From)-1])
+			}
 			l.from = append(l.from, origin{document: d, path: path, field: r.From.String()})
 		}
 		compileList := templating.Compile
