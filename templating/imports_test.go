@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault",
 		"akri.sh/akri/templating/internal/functions", "akri.sh/akri/templating/internal/value",
 	},
-	"convert": {"crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "slices", "strings", "akri.sh/akri/templating"},
+	"convert": {"crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "strings"},
 	"sample":  {"fmt", "maps", "slices", "strings", "akri.sh/akri/api/v0", "akri.sh/akri/templating"},
 	"source": {
 		"bytes", "errors", "fmt", "slices", "strings", "akri.sh/akri/internal/finding", "akri.sh/akri/templating",

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/discovery/details"
 	"akri.sh/akri/internal/finding"
 )
 
@@ -31,9 +30,17 @@ func checkDetails(validators map[string]func(discoveryDetails string) error, con
 	if !found {
 		return nil
 	}
+	err := validate(handler.DiscoveryDetails)
+	if err == nil {
+		return nil
+	}
+	mistakes := []error{err}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		mistakes = several.Unwrap()
+	}
 	var findings []Finding
-	for _, fault := range details.Faults(validate(handler.DiscoveryDetails)) {
-		findings = append(findings, Finding{Deny, finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: fault.Error()}})
+	for _, mistake := range mistakes {
+		findings = append(findings, Finding{Deny, finding.Mistake{Path: "spec.discoveryHandler.discoveryDetails", Cause: mistake.Error()}})
 	}
 	return findings
 }

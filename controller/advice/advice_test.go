@@ -141,11 +141,12 @@ spec:
 		t.Fatal(err)
 	}
 	var got []string
-	for _, d := range Of(nil, templating.Object{Content: content, Directives: templating.Directives{Once: true}}, templating.Values{Configuration: "cam"}) {
+	object := templating.Object{Content: content, Directives: templating.Directives{Once: true}}
+	for _, d := range Of(nil, object, templating.Values{Configuration: "cam"}) {
 		got = append(got, d.In("").Path+" "+d.Hint)
 	}
-	const container, replaced = "spec.template.spec.containers[0].", " write an expression in instanceBrokerResources, to which kubectl akri convert " +
-		"moves the field"
+	const container = "spec.template.spec.containers[0]."
+	const replaced = " write an expression in instanceBrokerResources, to which kubectl akri convert moves the field"
 	want := []string{
 		container + "resources write {{PLACEHOLDER}}",
 		`spec.template.metadata.labels["{{PLACEHOLDER}}"]` + replaced,
@@ -159,13 +160,15 @@ spec:
 
 // A request of any device is warned of where it is that of one device.
 func TestAnyDevice(t *testing.T) {
-	const pod = `spec: {containers: [{name: a, image: a}, {name: c, image: c, resources: {requests: {akri.sh/cam: 1}, limits: {akri.sh/cam: 1}}}]}`
+	const pod = `spec: {containers: [{name: a, image: a}, ` +
+		`{name: c, image: c, resources: {requests: {akri.sh/cam: 1}, limits: {akri.sh/cam: 1}}}]}`
+	const metadata = `metadata: {name: "{{ INSTANCE_NAME }}"}, `
 	const want = "containers[1].resources: it requests any device of the Configuration, perhaps another than that of its Instance; " +
 		"write {{ RESOURCE_NAME }}"
 	for text, want := range map[string]string{
-		`{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}"}, ` + pod + `}`:                                   "spec." + want,
-		`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {template: {` + pod + `}}}`:  "spec.template.spec." + want,
-		`{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}"}, ` + strings.ReplaceAll(pod, "cam", "mic") + `}`: "",
+		`{apiVersion: v1, kind: Pod, ` + metadata + pod + `}`:                                       "spec." + want,
+		`{apiVersion: apps/v1, kind: StatefulSet, ` + metadata + `spec: {template: {` + pod + `}}}`: "spec.template.spec." + want,
+		`{apiVersion: v1, kind: Pod, ` + metadata + strings.ReplaceAll(pod, "cam", "mic") + `}`:     "",
 	} {
 		if got := warned(t, templating.InstanceLevel, 1, text); got != want {
 			t.Errorf("warned %q, want %q", got, want)

@@ -60,7 +60,9 @@ func InitContainers(pod *corev1.PodSpec, path templating.Path) (warnings templat
 // and of Pods, of Kubernetes' own kinds of workloads, that use nothing of the devices: no
 // container requests one, and no expression reads a property. Authors who do not know of the
 // request wonder why their programs get no variables.
-func ofPods(source map[string]any, kind schema.GroupKind, object templating.Object, values templating.Values) (warnings templating.Diagnostics) {
+func ofPods(
+	source map[string]any, kind schema.GroupKind, object templating.Object, values templating.Values,
+) (warnings templating.Diagnostics) {
 	own := slices.Contains([]string{"", "apps", "batch"}, kind.Group) && !templating.ReadsDevice(source)
 	name := "{{ RESOURCE_NAME }}"
 	if source == nil { // Akri's old fields have no expressions
@@ -79,11 +81,11 @@ func ofPods(source map[string]any, kind schema.GroupKind, object templating.Obje
 				`if one uses the device, add two lines to it, "resources:" and "  limits: {'`+name+`': '1'}"`))
 		}
 		for i := range pod.Spec.Containers {
-			if object.Origin.Level != templating.InstanceLevel || DevicesOf(&pod.Spec.Containers[i])[v0.ResourceName(values.Configuration)] == 0 {
-				continue
+			anyDevice := DevicesOf(&pod.Spec.Containers[i])[v0.ResourceName(values.Configuration)]
+			if anyDevice > 0 && object.Origin.Level == templating.InstanceLevel {
+				warnings = append(warnings, warning(slices.Concat(spec, at("containers"), templating.Path{templating.Index(i)}, at("resources")),
+					"it requests any device of the Configuration, perhaps another than that of its Instance", "write "+name))
 			}
-			warnings = append(warnings, warning(append(slices.Clip(spec), templating.Key("containers"), templating.Index(i), templating.Key("resources")),
-				"it requests any device of the Configuration, perhaps another than that of its Instance", "write "+name))
 		}
 	}
 	return warnings
