@@ -151,7 +151,7 @@ func convertDocument(out *bytes.Buffer, text string) (notes []string, err error)
 	}
 	name := textAt(object, "metadata", "name")
 	e := &editor{root: root, lines: line.FindAllString(text, -1)}
-	notes, err = e.convert(object["spec"], name)
+	notes, err = e.convert(object["spec"])
 	switch {
 	case err != nil:
 		return nil, err
@@ -183,7 +183,7 @@ func convertDocument(out *bytes.Buffer, text string) (notes []string, err error)
 var oldFields = []string{"brokerSpec", "brokerPodSpec", "brokerJobSpec", "instanceServiceSpec", "configurationServiceSpec"}
 
 // convert replaces the fields of a spec.
-func (e *editor) convert(value any, name string) (notes []string, err error) {
+func (e *editor) convert(value any) (notes []string, err error) {
 	e.dropServerFields()
 	notes, err = e.modernize()
 	if err != nil {
