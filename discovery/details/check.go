@@ -18,14 +18,15 @@ const maxQuoted = 60
 const maxFaults = 20
 
 // checker compares values with the types that they will be decoded into.
-type checker struct{ faults []error }
+type checker struct{ faults []*Fault }
 
-func (c *checker) check(path string, target reflect.Type, value any) {
+// check reports whether a value can be decoded. It takes out what cannot of lists and maps.
+func (c *checker) check(path string, target reflect.Type, value any) bool {
 	var fault *Fault
 	switch kind := target.Kind(); {
 	case value == nil || len(c.faults) >= maxFaults:
 	case kind == reflect.Pointer:
-		c.check(path, target.Elem(), value)
+		return c.check(path, target.Elem(), value)
 	case kind == reflect.Struct:
 		fault = c.checkStruct(path, target, value)
 	case kind == reflect.Map:
@@ -38,6 +39,7 @@ func (c *checker) check(path string, target reflect.Type, value any) {
 	if fault != nil {
 		c.faults = append(c.faults, fault)
 	}
+	return fault == nil
 }
 
 func (c *checker) checkList(path string, target reflect.Type, value any) *Fault {
@@ -48,8 +50,9 @@ func (c *checker) checkList(path string, target reflect.Type, value any) *Fault 
 	for i, item := range items {
 		if item == nil && target.Elem().Kind() != reflect.Interface {
 			c.faults = append(c.faults, Faultf(at(path, i), "empty").Hintf("write a value, or remove the dash"))
+		} else if !c.check(at(path, i), target.Elem(), item) {
+			items[i] = nil
 		}
-		c.check(at(path, i), target.Elem(), item)
 	}
 	return nil
 }
@@ -61,20 +64,22 @@ func (c *checker) checkStruct(path string, target reflect.Type, value any) *Faul
 	}
 	fields := fieldsOf(target)
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		if field, known := fields[key]; known {
-			c.check(join(path, key), field, entries[key])
-			continue
+		field, known := fields[key]
+		if !known {
+			names := slices.Sorted(maps.Keys(fields))
+			remedy := "the keys are " + strings.Join(names, ", ")
+			if near := text.Nearest(key, names); near != "" {
+				remedy = "did you mean " + near + "?"
+			} else if owner := ownerOf(key, target, 3); owner != "" {
+				remedy = "write it below " + owner
+			}
+			fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hintf("%s", remedy)
+			fault.ofKey = true
+			c.faults = append(c.faults, fault)
+			delete(entries, key)
+		} else if !c.check(join(path, key), field, entries[key]) {
+			delete(entries, key)
 		}
-		names := slices.Sorted(maps.Keys(fields))
-		remedy := "the keys are " + strings.Join(names, ", ")
-		if near := text.Nearest(key, names); near != "" {
-			remedy = "did you mean " + near + "?"
-		} else if owner := ownerOf(key, target, 3); owner != "" {
-			remedy = "write it below " + owner
-		}
-		fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hintf("%s", remedy)
-		fault.ofKey = true
-		c.faults = append(c.faults, fault)
 	}
 	return nil
 }
@@ -118,7 +123,9 @@ func (c *checker) checkMap(path string, target reflect.Type, value any) *Fault {
 		return wrongType(path, "a map", value)
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		c.check(join(path, key), target.Elem(), entries[key])
+		if !c.check(join(path, key), target.Elem(), entries[key]) {
+			delete(entries, key)
+		}
 	}
 	return nil
 }

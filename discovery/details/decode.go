@@ -22,41 +22,49 @@ var decoding sync.Mutex
 // maps with strings as keys, strings, Booleans, integers of type int, and any. Fields
 // without a key, and those whose value is null, keep their values, which are the defaults.
 //
-// If all of it was decoded, it calls the checks, which return mistakes in the values. The error
-// has all mistakes, up to a bound, each a *[Fault]: see [Faults] and [Ignored].
+// Then it calls the checks, which return mistakes in what was decoded. The error has all
+// mistakes, up to a bound, each a *[Fault]: see [Faults] and [Ignored].
 func Decode(discoveryDetails string, into any, checks ...func() error) error {
 	decoding.Lock()
 	defer decoding.Unlock()
-	if _, fault := parse(discoveryDetails); fault != nil {
+	root, fault := parse(discoveryDetails)
+	if fault != nil {
 		return fault
 	}
-	mistakes := decode(discoveryDetails, into)
-	if len(mistakes) == 0 {
-		for _, check := range checks {
-			mistakes = append(mistakes, check())
+	wrong := decode(discoveryDetails, into)
+	known := len(wrong)
+	if known >= maxFaults || slices.ContainsFunc(wrong, func(f *Fault) bool { return f.Path == "" }) {
+		checks = nil // too little was decoded
+	}
+	for _, check := range checks {
+		for _, fault := range Faults(check()) {
+			if known == 0 || fault.independent(root, wrong[:known]) {
+				wrong = append(wrong, fault)
+			}
 		}
 	}
-	ignored, rest := Ignored(errors.Join(mistakes...)) // those that stop a handler come first
-	var first []error
-	for _, fault := range slices.Concat(Faults(rest), Faults(ignored)) {
-		if first = append(first, fault); len(first) == maxFaults {
-			break
+	all := make([]error, 0, len(wrong))
+	for _, unmatched := range []bool{false, true} { // so that the bound hides none that stops a handler
+		for _, fault := range wrong {
+			if fault.unmatched == unmatched {
+				all = append(all, fault)
+			}
 		}
 	}
-	return errors.Join(first...)
+	return errors.Join(all[:min(len(all), maxFaults)]...)
 }
 
-// decode returns what cannot be decoded; nothing if all was.
-func decode(discoveryDetails string, into any) []error {
+// decode decodes what has no mistakes, and returns the others.
+func decode(discoveryDetails string, into any) []*Fault {
 	var tree any
 	if err := yaml.UnmarshalStrict([]byte(discoveryDetails), &tree); err != nil {
-		return []error{invalidYAML(err)}
+		return []*Fault{invalidYAML(err)}
 	}
 	if tree == nil {
 		tree = map[string]any{}
 	}
 	var c checker
-	if c.check("", reflect.TypeOf(into).Elem(), tree); len(c.faults) > 0 {
+	if !c.check("", reflect.TypeOf(into).Elem(), tree) || len(c.faults) >= maxFaults {
 		return c.faults
 	}
 	data, err := json.Marshal(tree)
@@ -64,9 +72,9 @@ func decode(discoveryDetails string, into any) []error {
 		err = json.Unmarshal(data, into)
 	}
 	if err != nil {
-		return []error{Faultf("", "not valid: %s", strings.TrimPrefix(err.Error(), "json: "))}
+		return append(c.faults, Faultf("", "not valid: %s", strings.TrimPrefix(err.Error(), "json: ")))
 	}
-	return nil
+	return c.faults
 }
 
 // Text returns discoveryDetails that are nothing but a string. ok is false if they are

@@ -68,7 +68,7 @@ func TestIgnored(t *testing.T) {
 		"filter: {action: Exclude, items: [x1]}":      "x1 |",
 		"filter: {action: exclude, items: [a, x1]}":   "| action",
 		"filter: {items: [a, b]}":                     "|",
-		"filter: {items: [a, x1]}\nfilters: {a: [b]}": "| filters",
+		"filter: {items: [a, x1]}\nfilters: {a: [b]}": "x1 | filters",
 	} {
 		var into sample
 		ignored, rest := details.Ignored(details.Decode(text, &into, func() error {
