@@ -1,7 +1,6 @@
 package onvif
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -36,10 +35,10 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 		return discovery.Invalid("%w", err)
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
-	failures := newReporter(h.Metrics.Failed, cmp.Or(h.Logger, slog.Default()))
+	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, or a part of the network, does not work as usual")
 	open := newSockets(settings, failures)
 	defer open.close()
-	asking := &interviewer{client: client, settings: settings, credentials: known, reporter: failures}
+	asking := &interviewer{client: client, settings: settings, credentials: known, Reporter: failures}
 	s := &session{
 		settings: settings, metrics: h.Metrics, network: open, perform: asking.perform,
 		tracker: newTracker(settings, failures, rand.Float64),

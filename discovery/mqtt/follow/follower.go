@@ -123,7 +123,7 @@ func (f *Follower) Message(message convention.Message, retained bool, now time.T
 	if effect.Fault != "" {
 		subject := cmp.Or(effect.Subject, message.Topic)
 		if effect.Fault == convention.FaultTooMany {
-			subject = "" // each topic beyond the bound is another one
+			subject = f.options.BrokerURL // each topic beyond the bound is another one
 		}
 		f.options.Failed(effect.Fault, subject)
 	}
