@@ -30,7 +30,7 @@ type layout interface {
 type announcement struct {
 	device Device // without Presence
 	// keys identify the device, beginning with its ID. Announcements that share one are of one
-	// device. rank says how good the first one is as an ID: the lowest is the best.
+	// device. rank says how good the ID is: the lowest is the best.
 	keys         []string
 	rank         int
 	availability []availability
