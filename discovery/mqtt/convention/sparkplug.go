@@ -15,8 +15,8 @@ const (
 
 const (
 	// rebirthWait is how long an edge node has to answer a command, and the minimum time
-	// between two commands to one.
-	rebirthWait = 30 * time.Second
+	// between two commands to one. It may have to connect to a restarted broker first.
+	rebirthWait = time.Minute
 	// commandPace is the minimum time between two rounds of commands.
 	commandPace = time.Second
 	// maxCommands bounds the commands of a round.

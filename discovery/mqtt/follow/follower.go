@@ -76,8 +76,6 @@ type Follower struct {
 	// complete says that there has been a complete list, and settled that there has been
 	// one on this connection.
 	complete, settled bool
-	// away says that the broker has been away.
-	away bool
 	// dirty says that the devices may have changed, and due is when to look.
 	dirty       bool
 	due, looked time.Time
@@ -109,7 +107,6 @@ func (f *Follower) Connected(now time.Time) {
 
 // Disconnected is called when the connection is broken, or could not be made. The devices stay.
 func (f *Follower) Disconnected() {
-	f.away = true
 	f.connected, f.settled, f.listing, f.dirty, f.unsubscribed, f.unsent = false, false, nil, false, nil, nil
 	f.roster.disconnect()
 }
