@@ -47,7 +47,8 @@ type Options struct {
 	Username, Password string
 	// MaxPayload bounds payloads. Longer ones are skipped.
 	MaxPayload int
-	// Skipped is called for each message that is skipped, with its topic.
+	// Skipped is called for each message that is skipped, with its topic: because of its size, or
+	// because the topic is not valid UTF-8.
 	Skipped func(topic string)
 }
 
@@ -198,10 +199,13 @@ func (c *Connection) Read() (packets.ControlPacket, error) {
 		case nil:
 		case *packets.PublishPacket:
 			// A broker must not send a higher quality of service than the subscription's, which is 0.
-			if p.Qos != 0 || p.TopicName == "" || !utf8.ValidString(p.TopicName) || strings.ContainsAny(p.TopicName, "+#\x00") {
+			if p.Qos != 0 || p.TopicName == "" || strings.ContainsAny(p.TopicName, "+#\x00") {
 				return nil, errProtocol
 			}
-			return p, nil
+			if utf8.ValidString(p.TopicName) {
+				return p, nil
+			}
+			c.options.Skipped(p.TopicName) // not every broker refuses it
 		case *packets.SubackPacket, *packets.PingrespPacket:
 			return p, nil
 		default:

@@ -62,18 +62,23 @@ func (h homeAssistant) parse(message Message) (devices []announcement, fault Eff
 	switch {
 	case len(config) == 0: // removes the entity
 		return []announcement{}, Effect{}, true
-	case !described && config.of("migrate_discovery", "migr_discvry").Bool():
+	case config.of("migrate_discovery", "migr_discvry").Bool():
 		return nil, Effect{}, true // another configuration of the same entities follows, so nothing changes until then
 	case !described || isDevice && !config.of("components", "cmps").IsObject():
 		return nil, Effect{Fault: FaultMalformed}, true
 	case isDevice:
 		components = nil
 		config.of("components", "cmps").ForEach(func(_, each gjson.Result) bool {
-			if component := fields(each.Map()); len(component) > 1 { // one with only a platform is removed
+			if !each.IsObject() {
+				fault.Fault = FaultMalformed
+			} else if component := fields(each.Map()); len(component) > 1 { // one with only a platform is removed
 				components = append(components, component)
 			}
 			return len(components) < maxComponents
 		})
+		if components == nil && fault.Fault != "" {
+			return nil, fault, true
+		}
 	}
 	devices = []announcement{}
 	list := listed(config.of("availability", "avty")) // once, however many components there are
@@ -156,7 +161,8 @@ var topicKey = regexp.MustCompile(`(?:topic|_t|"t)"\s*:`)
 // macSeparators are what separates the bytes of a MAC address.
 var macSeparators = strings.NewReplacer(":", "", "-", "", ".", "")
 
-// connectionID returns the id of a device that has no better one than a connection. MAC addresses are as Home Assistant writes them.
+// connectionID returns the id of a device that has no better one than a connection. MAC addresses
+// are as Home Assistant writes them.
 func connectionID(kind, id string) string {
 	if mac, err := hex.DecodeString(macSeparators.Replace(id)); kind == "mac" && err == nil && len(mac) == 6 {
 		id = net.HardwareAddr(mac).String()
@@ -198,21 +204,21 @@ func availabilityOf(component, device fields, list []availability) (topics []ava
 	if topic := text("availability_topic", "avty_t"); topic != "" {
 		topics = append(topics, available(topic, text("availability_template", "avty_tpl"), text("payload_available", "pl_avail")))
 	}
+	base := text("~")
 	for i, each := range topics {
-		if rest, ok := strings.CutPrefix(each.topic, "~"); ok {
-			each.topic = text("~") + rest
-		} else if rest, ok := strings.CutSuffix(each.topic, "~"); ok {
-			each.topic = rest + text("~")
+		if rest, ok := strings.CutPrefix(each.topic, "~"); ok && base != "" {
+			each.topic = base + rest
+		} else if rest, ok := strings.CutSuffix(each.topic, "~"); ok && base != "" {
+			each.topic = rest + base
 		}
+		topics[i] = availability{online: []string{""}, unknown: true}
 		switch {
 		case each.unknown:
 			fault = Effect{Fault: FaultTemplate}
 		case !validTopic(each.topic):
 			fault = Effect{Fault: FaultTopic, Subject: each.topic}
-			each.unknown = true
-		}
-		if topics[i] = each; each.unknown {
-			topics[i] = availability{online: []string{""}, unknown: true}
+		default:
+			topics[i] = each
 		}
 	}
 	return topics, text("availability_mode", "avty_mode") == "all", fault

@@ -185,6 +185,64 @@ var homeAssistantCases = map[string]conventionCase{
 		},
 		want: []string{"rack online homeassistant/sensor/rack/t ///"},
 	},
+	"Home Assistant, migration from a device message": {
+		reason:  "nothing else in the message counts",
+		details: "convention: homeAssistant",
+		messages: []string{
+			`homeassistant/device/fan/config {"dev":{"ids":"fan"},"avty_t":"lwt","cmps":{"f":{"p":"fan","cmd_t":"c"}}}`, "lwt online",
+			`homeassistant/device/fan/config {"migr_discvry":true,"uniq_id":"f","dev":{"ids":"other"}}`,
+		},
+		want: []string{"fan online homeassistant/device/fan ///"},
+	},
+	"Home Assistant, components that are no objects": {
+		details: "convention: homeAssistant",
+		messages: []string{
+			`homeassistant/device/s/config {"dev":{"ids":"s"},"cmps":{"a":{"p":"sensor","stat_t":"x"}}}`,
+			`homeassistant/device/r/config {"dev":{"ids":"r"},"cmps":{"a":{"p":"sensor","stat_t":"x"},"b":7}}`,
+			`homeassistant/device/s/config {"dev":{"ids":"s"},"cmps":{"a":null}}`,
+		},
+		want:  []string{"r online homeassistant/device/r ///", "s online homeassistant/device/s ///"},
+		fault: FaultMalformed,
+	},
+	"Home Assistant, topics with ~": {
+		reason:  "it is the base only if there is one, of a component its own",
+		details: "convention: homeAssistant",
+		messages: []string{
+			`homeassistant/sensor/a/config {"avty_t":"~/lwt","dev":{"ids":"a"}}`, "~/lwt online",
+			`homeassistant/sensor/b/config {"~":"b","avty":{"t":"lwt/~"},"dev":{"ids":"b"}}`, "lwt/b online",
+			`homeassistant/device/c/config {"dev":{"ids":"c"},"avty":[{"t":"~/lwt"}],"cmps":{"x":{"~":"c/x","p":"sensor"}}}`, "c/x/lwt online",
+		},
+		want: []string{"a online homeassistant/sensor/a ///", "b online b ///", "c online homeassistant/device/c ///"},
+	},
+	"Home Assistant, the payload of an item of availability": {
+		reason:  "the one beside the list is of the topic beside it",
+		details: "convention: homeAssistant",
+		messages: []string{
+			`homeassistant/sensor/a/config {"avty":[{"t":"a"}],"pl_avail":"1","dev":{"ids":"a"}}`, "a online",
+			`homeassistant/sensor/b/config {"avty":[{"t":"b","pl_avail":false}],"dev":{"ids":"b"}}`, "b False",
+		},
+		want: []string{"a online homeassistant/sensor/a ///", "b online homeassistant/sensor/b ///"},
+	},
+	"Home Assistant, an identifier that is a unique_id or a connection of another": {
+		reason:  "only identifiers, and only connections, are shared",
+		details: "convention: homeAssistant",
+		messages: []string{
+			`homeassistant/sensor/a/config {"uniq_id":"x","stat_t":"a"}`,
+			`homeassistant/sensor/b/config {"stat_t":"b","dev":{"ids":["b","x"],"cns":[["ip","c"]]}}`,
+			`homeassistant/sensor/c/config {"stat_t":"c","dev":{"ids":["c","ip:c"]}}`,
+			`homeassistant/sensor/d/config {"uniq_id":"x","stat_t":"d","dev":{"ids":[" "]}}`,
+		},
+		want: []string{"b online homeassistant/sensor/b ///", "c online homeassistant/sensor/c ///", "x online homeassistant/sensor/a ///"},
+	},
+	"Home Assistant, topics that end the connection to some brokers": {
+		details: "convention: homeAssistant",
+		messages: []string{
+			`homeassistant/sensor/a/config {"avty":[{"t":"a\n"},{"t":"a\uffff"},{"t":"a\u0085"},{"t":"` + strings.Repeat("a/", 200) +
+				`"}],"dev":{"ids":"a"}}`,
+		},
+		want:  []string{"a online homeassistant/sensor/a /// MQTT_AVAILABILITY=unknown"},
+		fault: FaultTopic,
+	},
 	"Home Assistant, after a migration": {
 		details: "convention: homeAssistant",
 		messages: []string{
