@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/eclipse/paho.mqtt.golang/packets"
 
@@ -73,13 +72,7 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	log := cmp.Or(h.Logger, slog.Default()).With("broker", d.Broker.URL)
 	failures := monitor.NewReporter(h.Metrics.Failed, log, "Left out a part of what the broker has")
 	failed := func(reason, subject string) { failures.Once(reason, subject, errLeftOut) }
-	options.Skipped = func(topic string) {
-		if utf8.ValidString(topic) {
-			failed(convention.FaultTooLarge, topic)
-		} else {
-			failed(convention.FaultTopic, topic)
-		}
-	}
+	options.Skipped = func(topic string) { failed(convention.FaultTooLarge, topic) }
 	if h.outage == 0 {
 		h.outage = maxOutage
 	}

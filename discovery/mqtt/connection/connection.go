@@ -12,7 +12,6 @@ import (
 	"net"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/eclipse/paho.mqtt.golang/packets"
 )
@@ -47,8 +46,7 @@ type Options struct {
 	Username, Password string
 	// MaxPayload bounds payloads. Longer ones are skipped.
 	MaxPayload int
-	// Skipped is called for each message that is skipped, with its topic: because of its size, or
-	// because the topic is not valid UTF-8.
+	// Skipped is called for each message that is skipped, with its topic.
 	Skipped func(topic string)
 }
 
@@ -188,7 +186,7 @@ func (c *Connection) write(packet packets.ControlPacket) error {
 }
 
 // Read returns the next packet that matters: a message, or the acknowledgement of a
-// subscription or of a ping.
+// subscription or of a ping. Not every broker checks that topics are valid UTF-8.
 func (c *Connection) Read() (packets.ControlPacket, error) {
 	for {
 		packet, err := c.read()
@@ -202,10 +200,7 @@ func (c *Connection) Read() (packets.ControlPacket, error) {
 			if p.Qos != 0 || p.TopicName == "" || strings.ContainsAny(p.TopicName, "+#\x00") {
 				return nil, errProtocol
 			}
-			if utf8.ValidString(p.TopicName) {
-				return p, nil
-			}
-			c.options.Skipped(p.TopicName) // not every broker refuses it
+			return p, nil
 		case *packets.SubackPacket, *packets.PingrespPacket:
 			return p, nil
 		default:

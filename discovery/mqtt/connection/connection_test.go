@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -137,17 +136,6 @@ func TestHugePacket(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if allocated := after.TotalAlloc - before.TotalAlloc; err == nil || allocated > 1<<20 {
 		t.Errorf("read %v, %v, and allocated %d bytes for 256 MiB that have not arrived", packet, err, allocated)
-	}
-}
-
-// TestOddTopic checks that a topic that not every broker refuses takes nothing with it.
-func TestOddTopic(t *testing.T) {
-	var skipped []string
-	c := reading(append([]byte{0x30, 4, 0, 2, 'p', 0xfc}, encode(t, publish("a", "x", true, 0))...), func(topic string) {
-		skipped = append(skipped, topic)
-	})
-	if packet := message(t, c); packet.TopicName != "a" || !slices.Equal(skipped, []string{"p\xfc"}) {
-		t.Errorf("read %+v, and skipped %q", packet, skipped)
 	}
 }
 

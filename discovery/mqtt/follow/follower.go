@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/mqtt/convention"
@@ -113,6 +114,10 @@ func (f *Follower) Disconnected() {
 
 // Message is called for each message.
 func (f *Follower) Message(message convention.Message, retained bool, now time.Time) {
+	if !utf8.ValidString(message.Topic) {
+		f.options.Failed(convention.FaultTopic, message.Topic)
+		return
+	}
 	effect := f.state.Apply(message, now)
 	if f.listing != nil && retained {
 		f.listing.heard = now

@@ -364,3 +364,14 @@ func TestEndlessList(t *testing.T) {
 		t.Errorf("%d scans, want the endless list to end", s.scans)
 	}
 }
+
+// TestOddTopic has a topic that is not valid UTF-8, which not every broker refuses.
+func TestOddTopic(t *testing.T) {
+	s := simulate(t, "convention: topics\ntopics: {announce: a/+, id: x$1}")
+	s.retained["a/p\xfc"], s.retained["a/1"] = "x", "x"
+	s.connect()
+	s.advance(quietTime)
+	if s.expect("the rest is found", "x1"); s.failures[convention.FaultTopic] != 1 {
+		t.Errorf("the failures are %v", s.failures)
+	}
+}
