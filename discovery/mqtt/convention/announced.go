@@ -200,7 +200,7 @@ const (
 // Devices implements [Convention]. Of several announcements of one device, the one with the
 // lowest rank and the smallest topic describes it, and others add what it lacks. It is online if
 // one that has topics of availability says so, or none has any.
-func (a *announced) Devices(time.Time) []Device {
+func (a *announced) Devices() []Device {
 	var all []*announcement
 	for _, topic := range slices.Sorted(maps.Keys(a.announcements.byTopic)) {
 		for i := range a.announcements.byTopic[topic].value {

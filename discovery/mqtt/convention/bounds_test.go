@@ -16,8 +16,8 @@ func TestBounds(t *testing.T) {
 		for i := range maxTopics + 1 {
 			effect = c.Apply(Message{fmt.Sprintf("a/%d", i), []byte("x")}, epoch)
 		}
-		if effect.Fault != FaultTooMany || len(c.Devices(epoch)) != maxTopics {
-			t.Errorf("%d devices and the fault %q, want %d and too many", len(c.Devices(epoch)), effect.Fault, maxTopics)
+		if effect.Fault != FaultTooMany || len(c.Devices()) != maxTopics {
+			t.Errorf("%d devices and the fault %q, want %d and too many", len(c.Devices()), effect.Fault, maxTopics)
 		}
 		if effect := c.Apply(Message{"a/7", nil}, epoch); !effect.Devices {
 			t.Error("a device cannot be removed at the bound")
@@ -27,13 +27,13 @@ func TestBounds(t *testing.T) {
 		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, "+
 			"properties: {A: payload.x, B: payload.x, C: payload.x, D: payload.x}}")
 		payload := `{"x": "` + strings.Repeat("x", maxRecordBytes/4) + `"}`
-		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 0 {
+		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices()) != 0 {
 			t.Errorf("the announcement has the effect %+v", effect)
 		}
 		if effect := c.Apply(Message{"a/1", []byte(`{"x": "` + strings.Repeat("x", maxRecordBytes/5) + `"}`)}, epoch); !effect.Devices {
 			t.Errorf("an announcement with long values has the effect %+v", effect)
 		}
-		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 1 {
+		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices()) != 1 {
 			t.Errorf("an announcement that is ignored has the effect %+v", effect)
 		}
 		long := strings.Repeat("a", maxRecordBytes)
@@ -48,7 +48,7 @@ func TestBounds(t *testing.T) {
 			strings.Repeat("y", maxRecordBytes/4) + `"},` +
 			`{"ieee_address":"0x2","friendly_name":12},{"ieee_address":"0x3","friendly_name":"#"}]`
 		effect := c.Apply(Message{"zigbee2mqtt/bridge/devices", []byte(list)}, epoch)
-		if got := summary(c.Devices(epoch)); !slices.Equal(got, []string{"0x2 online zigbee2mqtt/12 12///"}) || effect.Fault == "" {
+		if got := summary(c.Devices()); !slices.Equal(got, []string{"0x2 online zigbee2mqtt/12 12///"}) || effect.Fault == "" {
 			t.Errorf("the devices are %q, with the effect %+v", got, effect)
 		}
 	})
@@ -59,8 +59,8 @@ func TestBounds(t *testing.T) {
 		for i := range maxNodes {
 			effect = c.Apply(Message{fmt.Sprintf("spBv1.0/g/DBIRTH/n/%d", i), []byte(payloadOf())}, epoch)
 		}
-		if effect.Fault != FaultTooMany || len(c.Devices(epoch)) != maxNodes {
-			t.Errorf("%d devices and the fault %q, want %d and too many", len(c.Devices(epoch)), effect.Fault, maxNodes)
+		if effect.Fault != FaultTooMany || len(c.Devices()) != maxNodes {
+			t.Errorf("%d devices and the fault %q, want %d and too many", len(c.Devices()), effect.Fault, maxNodes)
 		}
 	})
 	t.Run("values", func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestLargeTexts(t *testing.T) {
 			return n
 		}
 		devices := fill()
-		if devices < maxTopics/2 || devices >= maxTopics || len(c.Devices(epoch)) != devices {
+		if devices < maxTopics/2 || devices >= maxTopics || len(c.Devices()) != devices {
 			t.Errorf("%d devices, want more than half as many as topics, but not all", devices)
 		}
 		if effect := c.Apply(Message{long + "0", []byte("x")}, epoch); effect.Fault != "" || !effect.Devices {

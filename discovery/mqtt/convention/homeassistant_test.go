@@ -327,7 +327,7 @@ func TestKept(t *testing.T) {
 		apply(t, c, `homeassistant/sensor/a/config {"stat_t":"x","dev":{"ids":"a"}}`, epoch)
 		c.Begin(false, epoch)
 		apply(t, c, "homeassistant/sensor/a/config "+payload, epoch)
-		if c.End(); len(c.Devices(epoch)) != 1 {
+		if c.End(); len(c.Devices()) != 1 {
 			t.Errorf("%s: the device is gone", payload)
 		}
 	}
@@ -341,7 +341,7 @@ func TestManyShare(t *testing.T) {
 		payload := fmt.Appendf(nil, `{"dev":{"ids":["i%d","i%d"]}}`, link, link+1)
 		c.Apply(Message{fmt.Sprintf("homeassistant/sensor/s%05d/config", i), payload}, epoch)
 	}
-	if devices := c.Devices(epoch); len(devices) != 1 || devices[0].ID != "i0" {
+	if devices := c.Devices(); len(devices) != 1 || devices[0].ID != "i0" {
 		t.Errorf("%d devices", len(devices))
 	}
 }

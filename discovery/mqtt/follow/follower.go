@@ -165,7 +165,7 @@ func (f *Follower) Advance(now time.Time) error {
 	if f.dirty && !now.Before(f.due) {
 		f.dirty, f.looked = false, now
 		if f.settled { // on a new connection, the state is of the former one until the list is complete
-			f.roster.update(f.state.Devices(now), live, now)
+			f.roster.update(f.state.Devices(), live, now)
 		}
 		f.resubscribe()
 	}
@@ -197,17 +197,11 @@ func (f *Follower) filters() []string {
 	return filters
 }
 
-// command sends commands to devices, and looks at the devices when an answer is overdue.
+// command sends commands to devices.
 func (f *Follower) command(now time.Time) {
-	commander, ok := f.state.(convention.Commander)
-	if !ok {
-		return
+	if commander, ok := f.state.(convention.Commander); ok && !commander.Due().IsZero() && !now.Before(commander.Due()) {
+		f.unsent = append(f.unsent, commander.Commands(now)...)
 	}
-	if due := commander.Due(); due.IsZero() || now.Before(due) {
-		return
-	}
-	f.unsent = append(f.unsent, commander.Commands(now)...)
-	f.dirty, f.due = true, now
 }
 
 func (f *Follower) subscribe(filters []string) {

@@ -80,7 +80,7 @@ func (f *Follower) finish(from source, now time.Time) {
 	l, first := f.listing, !f.settled
 	f.listing, f.complete, f.settled = nil, true, true
 	f.state.End()
-	f.roster.update(f.state.Devices(now), from, now)
+	f.roster.update(f.state.Devices(), from, now)
 	f.options.Scanned(l.began)
 	interval := relistInterval - f.options.Jitter(relistInterval/10)
 	if first || f.roster.missing {
