@@ -1,6 +1,7 @@
 package mqtt
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -32,8 +33,6 @@ const (
 	// minRetryDelay and maxRetryDelay bound the time between two attempts to connect.
 	minRetryDelay = 250 * time.Millisecond
 	maxRetryDelay = 8 * time.Second
-	// maxLogged bounds the failures of a Configuration that are logged.
-	maxLogged = 100
 )
 
 // Reasons of failures, in addition to those of packages convention and follow.
@@ -56,6 +55,9 @@ type Handler struct {
 
 var _ discovery.Handler = Handler{}
 
+// errLeftOut stands in the log beside the reason of a failure.
+var errLeftOut = errors.New("the handler's page explains the reason")
+
 // Discover implements [discovery.Handler].
 func (h Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
 	d, err := details.Parse(request.Details)
@@ -67,10 +69,9 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 		return err
 	}
 	options.MaxPayload = convention.MaxPayload(d.Convention)
-	if h.Logger == nil {
-		h.Logger = slog.Default()
-	}
-	failed := h.failed(d.Broker.URL)
+	log := cmp.Or(h.Logger, slog.Default()).With("broker", d.Broker.URL)
+	failures := monitor.NewReporter(h.Metrics.Failed, log, "Left out a part of what the broker has")
+	failed := func(reason, subject string) { failures.Once(reason, subject, errLeftOut) }
 	options.Skipped = func(topic string) { failed(convention.FaultTooLarge, topic) }
 	if h.outage == 0 {
 		h.outage = maxOutage
@@ -84,26 +85,6 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 		Failed: failed, Scanned: h.Metrics.Scanned,
 	})
 	return s.run(ctx)
-}
-
-// failed returns a function that counts failures, and logs them: once for each subject, as a
-// device that is not understood announces itself again and again.
-func (h Handler) failed(broker string) func(reason, subject string) {
-	var lock sync.Mutex
-	seen := map[[2]string]bool{}
-	return func(reason, subject string) {
-		lock.Lock()
-		defer lock.Unlock()
-		failure, full := [2]string{reason, subject}, len(seen) >= maxLogged
-		if known := seen[failure]; !known && !full {
-			seen[failure] = true
-			h.Logger.Warn("Left out a part of what the broker has; the handler's page explains the reason",
-				"broker", broker, "reason", reason, "subject", subject)
-		} else if known && subject != "" {
-			return
-		}
-		h.Metrics.Failed(reason)
-	}
 }
 
 // session serves one request of an agent.

@@ -56,7 +56,7 @@ func (t *tracker) record(now time.Time, from netip.Addr, a wsdiscovery.Announcem
 		heard = true
 	}
 	if !heard { // else it is another address of the camera
-		t.once(failedForeign, from.String(), fault)
+		t.Once(failedForeign, from.String(), fault)
 	}
 }
 

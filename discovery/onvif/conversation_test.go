@@ -80,7 +80,7 @@ func (s *script) interview(t *testing.T, text, uuid string, reading int) (outcom
 	server := httptest.NewServer(s)
 	defer server.Close()
 	i := &interviewer{
-		client: soap.New(soap.Options{}), settings: settings, reporter: silent(func(reason string) { counts[reason]++ }),
+		client: soap.New(soap.Options{}), settings: settings, Reporter: silent(func(reason string) { counts[reason]++ }),
 		credentials: credentialSet{defaultSuffix: {Username: "user", Password: "secret"}},
 	}
 	return i.ask(t.Context(), request{key: key{url: server.URL + "/onvif/device_service", uuid: uuid}, reading: reading}), counts

@@ -38,15 +38,14 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 		return discovery.Invalid("%w", err)
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
-	log := cmp.Or(h.Logger, slog.Default())
 	if ignored != nil {
 		h.Metrics.Failed(failedFilter)
-		log.Warn("Ignored items of filters, which no camera can have; kubectl akri lint refuses them", "err", ignored)
+		cmp.Or(h.Logger, slog.Default()).Warn("Ignored items of filters, which no camera can have; kubectl akri lint refuses them", "err", ignored)
 	}
-	failures := newReporter(h.Metrics.Failed, log)
+	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, or a part of the network, does not work as usual")
 	open := newSockets(settings, failures)
 	defer open.close()
-	asking := &interviewer{client: client, settings: settings, credentials: known, reporter: failures}
+	asking := &interviewer{client: client, settings: settings, credentials: known, Reporter: failures}
 	s := &session{
 		settings: settings, metrics: h.Metrics, network: open, perform: asking.perform,
 		tracker: newTracker(settings, failures, rand.Float64),

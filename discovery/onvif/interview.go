@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/semaphore"
 
+	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/soap"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
@@ -29,7 +30,7 @@ const (
 
 // interviewer asks cameras.
 type interviewer struct {
-	*reporter
+	*monitor.Reporter
 
 	client      *soap.Client
 	settings    *details.Details
@@ -75,9 +76,9 @@ func (i *interviewer) ask(ctx context.Context, r request) outcome {
 		switch {
 		case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded): // the session has ended
 		case r.spare:
-			i.once(reasonOf(err), r.url, err)
+			i.Once(reasonOf(err), r.url, err)
 		default:
-			i.failed(reasonOf(err), r.url, err)
+			i.Failed(reasonOf(err), r.url, err)
 		}
 		return outcome{request: r}
 	}
@@ -96,7 +97,7 @@ func (i *interviewer) ask(ctx context.Context, r request) outcome {
 		c.streams(ctx)
 	}
 	if !c.incomplete && i.settings.ID != details.ByURL && c.facts.id(i.settings.ID, c.uuid) == "" {
-		i.once(failedID, r.url, fmt.Errorf("the camera does not say what is its id with id: %s", i.settings.ID))
+		i.Once(failedID, r.url, fmt.Errorf("the camera does not say what is its id with id: %s", i.settings.ID))
 	}
 	return c.outcome
 }
@@ -143,7 +144,7 @@ func (c *conversation) call(
 	}
 	isTried := credentials == nil && c.credentials != nil // with credentials next
 	if ctx.Err() == nil && (isRefusal && !isTried || !soap.Alive(err)) {
-		c.once(reasonOf(err), c.url, fmt.Errorf("%s: %w", operation, err))
+		c.Once(reasonOf(err), c.url, fmt.Errorf("%s: %w", operation, err))
 	}
 	c.incomplete = c.incomplete || !soap.Alive(err)
 	return soap.Response{}

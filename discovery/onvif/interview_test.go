@@ -27,7 +27,7 @@ func FuzzInterview(f *testing.F) {
 		f.Fatal(err)
 	}
 	i := &interviewer{
-		client: client, settings: settings, reporter: silent(func(string) {}),
+		client: client, settings: settings, Reporter: silent(func(string) {}),
 		credentials: credentialSet{defaultSuffix: {Username: "user", Password: password}},
 	}
 	media := strings.Replace(server.URL, "127.0.0.1", "HOST", 1)
@@ -72,7 +72,7 @@ func TestRequestsOfAllConfigurations(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer server.Close()
 	client := soap.New(soap.Options{})
-	i := &interviewer{client: client, settings: &details.Details{}, reporter: silent(func(string) {})}
+	i := &interviewer{client: client, settings: &details.Details{}, Reporter: silent(func(string) {})}
 	if err := requests.Acquire(t.Context(), maxRequests); err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,6 @@ const (
 	maxWaitingMessages = 64
 	// maxMessageBytes bounds a message of WS-Discovery.
 	maxMessageBytes = envelope.MaxBytes
-	// maxToldFailures bounds the failures that are in the log, each of them once.
-	maxToldFailures = 1000
 	// maxPropertyBytes bounds a value that a camera reports. Longer ones are cut, except
 	// for URIs, which are left out.
 	maxPropertyBytes = 512

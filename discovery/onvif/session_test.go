@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
 	"akri.sh/akri/internal/backoff"
@@ -150,8 +151,8 @@ func (tr *trial) run(t *testing.T, text string, during func(ctx context.Context)
 }
 
 // silent returns a reporter that logs nothing.
-func silent(count func(reason string)) *reporter {
-	return newReporter(count, slog.New(slog.DiscardHandler))
+func silent(count func(reason string)) *monitor.Reporter {
+	return monitor.NewReporter(count, slog.New(slog.DiscardHandler), "")
 }
 
 func always(r request) outcome { return outcome{request: r, alive: true, uuid: r.uuid} }

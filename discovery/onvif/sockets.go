@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/ipv4"
 
+	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
 	"akri.sh/akri/internal/backoff"
@@ -36,7 +37,7 @@ const readBufferBytes = 4 << 20
 // sockets is the real network. One socket sends probes on all links and receives the
 // answers, one receives Hello and Bye, and one probes the listed addresses.
 type sockets struct {
-	*reporter
+	*monitor.Reporter
 
 	settings *details.Details
 	inflow   inflow
@@ -55,10 +56,10 @@ type sockets struct {
 	readers sync.WaitGroup
 }
 
-func newSockets(settings *details.Details, failures *reporter) *sockets {
+func newSockets(settings *details.Details, failures *monitor.Reporter) *sockets {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &sockets{
-		settings: settings, reporter: failures,
+		settings: settings, Reporter: failures,
 		messages: make(chan message, maxWaitingMessages),
 		targets:  settings.Targets(),
 		ctx:      ctx, cancel: cancel,
@@ -85,7 +86,7 @@ func (s *sockets) close() {
 // to an interface on which its address is foreign.
 func (s *sockets) probe(ctx context.Context) {
 	current, err := findLinks(s.settings)
-	if s.check("list the network interfaces", err) {
+	if s.Check(failedSocket, "list the network interfaces", err) {
 		current = s.links
 	}
 	s.follow(current)
@@ -107,7 +108,7 @@ func (s *sockets) probe(ctx context.Context) {
 				}
 			}
 		}
-		s.check("send a probe", errors.Join(failures...))
+		s.Check(failedSocket, "send a probe", errors.Join(failures...))
 		return true
 	})
 }
@@ -151,7 +152,7 @@ func (s *sockets) sweep(ctx context.Context) {
 func (s *sockets) open(socket **ipv4.PacketConn, what string, listen func() (*ipv4.PacketConn, error)) bool {
 	if *socket == nil {
 		opened, err := listen()
-		if s.check(what, err) {
+		if s.Check(failedSocket, what, err) {
 			return false
 		}
 		*socket = opened
@@ -258,7 +259,7 @@ func (s *sockets) follow(current []link) {
 			failures = append(failures, fmt.Errorf("%s: %w", l.name, err))
 		}
 	}
-	s.check("join the multicast group", errors.Join(failures...))
+	s.Check(failedSocket, "join the multicast group", errors.Join(failures...))
 }
 
 // read reads from a socket until it is closed.
@@ -283,16 +284,16 @@ func (s *sockets) read(socket *ipv4.PacketConn) {
 // receive passes the announcements in a datagram on.
 func (s *sockets) receive(from netip.Addr, arrived *ipv4.ControlMessage, data []byte) {
 	if !s.inflow.admits(time.Now(), from, len(data)) {
-		s.failed(failedRate, "all hosts", errors.New("too many messages arrive, in total or from one host"))
+		s.Failed(failedRate, "all hosts", errors.New("too many messages arrive, in total or from one host"))
 		return
 	}
 	announcements, err := wsdiscovery.Parse(data)
 	if err != nil {
-		s.once(failedMessage, from.String(), err)
+		s.Once(failedMessage, from.String(), err)
 		return
 	}
 	if len(announcements) > 0 && (!s.near(from, arrived) || details.CheckAddress(from) != nil) {
-		s.once(failedForeign, from.String(), errors.New("not in a subnet of the interface: list it in addresses"))
+		s.Once(failedForeign, from.String(), errors.New("not in a subnet of the interface: list it in addresses"))
 		return
 	}
 	for _, a := range announcements {

@@ -29,7 +29,7 @@ func (c *conversation) streams(ctx context.Context) {
 		}
 	}
 	if !c.incomplete && !c.refused {
-		c.once(failedStream, c.url, errors.New("no media service of the camera has a stream for its first profile"))
+		c.Once(failedStream, c.url, errors.New("no media service of the camera has a stream for its first profile"))
 	}
 }
 
@@ -41,7 +41,7 @@ func (c *conversation) stream(ctx context.Context, namespace, xaddr string) bool
 	}
 	media, err := c.reach(xaddr, true, "http", "https")
 	if err != nil {
-		c.once(failedForeign, c.url, fmt.Errorf("the media service is left out: %w", err))
+		c.Once(failedForeign, c.url, fmt.Errorf("the media service is left out: %w", err))
 		return true // which is said
 	}
 	profiles := c.call(ctx, media.String(), namespace, "GetProfiles", "", c.credentials).Profiles
@@ -107,7 +107,7 @@ func (c *conversation) setURI(property, value string, schemes ...string) {
 		}
 		err = errors.New("it seems to have a password, or is too long")
 	}
-	c.once(failedURI, c.url, fmt.Errorf("%s is left out: %w", property, err))
+	c.Once(failedURI, c.url, fmt.Errorf("%s is left out: %w", property, err))
 }
 
 // reveals reports whether a URI seems to contain a password, as those of some cameras do.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif/details"
 )
 
@@ -18,7 +19,7 @@ import (
 // when it has missed several probes, or has sent Bye, and does not answer requests either.
 type tracker struct {
 	settings *details.Details
-	*reporter
+	*monitor.Reporter
 
 	// random returns a number in [0, 1), for jitter.
 	random func() float64
@@ -37,9 +38,9 @@ type tracker struct {
 	next time.Time
 }
 
-func newTracker(settings *details.Details, failures *reporter, random func() float64) *tracker {
+func newTracker(settings *details.Details, failures *monitor.Reporter, random func() float64) *tracker {
 	return &tracker{
-		settings: settings, reporter: failures, random: random,
+		settings: settings, Reporter: failures, random: random,
 		cameras: map[key]*camera{}, byHost: map[string][]*camera{}, byUUID: map[string][]*camera{},
 		silent: map[*camera]bool{}, hosts: map[string]int{},
 	}
@@ -98,7 +99,7 @@ func (t *tracker) makeRoom(host string) bool {
 	case len(t.cameras) < maxCameras:
 		return true
 	}
-	t.failed(failedCameras, "all cameras", fmt.Errorf("%d cameras, or %d of one host", maxCameras, maxCamerasPerHost))
+	t.Failed(failedCameras, "all cameras", fmt.Errorf("%d cameras, or %d of one host", maxCameras, maxCamerasPerHost))
 	for c := range crowd {
 		if t.silent[c] {
 			t.remove(c)

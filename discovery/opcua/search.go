@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/opcua/details"
 	"akri.sh/akri/internal/backoff"
 )
@@ -39,12 +40,13 @@ const (
 
 // search looks for the servers of one request.
 type search struct {
-	handler *Handler
-	details *details.Details
-	calls   *semaphore.Weighted // of maxRequestCalls
-	servers *semaphore.Weighted // of maxServers
-	changed chan struct{}       // has a value when the devices may have changed
-	running sync.WaitGroup
+	handler  *Handler
+	details  *details.Details
+	calls    *semaphore.Weighted // of maxRequestCalls
+	servers  *semaphore.Weighted // of maxServers
+	failures *monitor.Reporter
+	changed  chan struct{} // has a value when the devices may have changed
+	running  sync.WaitGroup
 
 	mu         sync.Mutex
 	targets    map[string]*target // by key
@@ -56,7 +58,8 @@ type search struct {
 func newSearch(h *Handler, d *details.Details) *search {
 	return &search{
 		handler: h, details: d, calls: semaphore.NewWeighted(maxRequestCalls), servers: semaphore.NewWeighted(maxServers),
-		changed: make(chan struct{}, 1), targets: map[string]*target{},
+		failures: monitor.NewReporter(h.options.Metrics.Failed, h.options.Log, "An OPC UA server is left out"),
+		changed:  make(chan struct{}, 1), targets: map[string]*target{},
 	}
 }
 

@@ -3,6 +3,7 @@ package opcua
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/netip"
@@ -38,7 +39,6 @@ type target struct {
 	servers  map[string]*server // that it reports, by URL and application URI
 	failures int                // in a row
 	patience time.Time          // until when the first list waits for it
-	hasOdd   bool               // the log says that one has no URL
 
 	// The search's mu guards these.
 	addresses []netip.AddrPort // of a server that was found
@@ -217,12 +217,7 @@ func (s *search) report(t *target, from origin, a application, isSelf bool) {
 		r = &server{missed: s.details.Misses - 1}
 		t.servers[id.text+" "+a.uri] = r
 		if !ok {
-			s.handler.options.Metrics.Failed(reasonNoURL)
-			if !t.hasOdd {
-				s.handler.options.Log.Warn("An OPC UA server is left out: it has no URL with the scheme opc.tcp that can be understood",
-					"by", t.text, "name", a.name, "uri", a.uri)
-			}
-			t.hasOdd = true
+			s.failures.Failed(reasonNoURL, t.text, fmt.Errorf("%q, %s has no URL with the scheme opc.tcp that can be understood", a.name, a.uri))
 		}
 	}
 	if isSelf {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/internal/deadline"
 )
 
@@ -40,6 +41,7 @@ type Options struct {
 // uses the network only while there is a query. It is safe for concurrent use.
 type Browser struct {
 	options        Options
+	report         *monitor.Reporter
 	rescanInterval time.Duration
 
 	mu         sync.Mutex // for all that follows
@@ -49,7 +51,6 @@ type Browser struct {
 	rescan     time.Time            // when to list the interfaces again
 	wake       time.Time            // when the timer calls tick
 	timer      *time.Timer
-	told       map[string]bool // what complain has logged
 }
 
 // New returns a Browser.
@@ -61,7 +62,8 @@ func New(options Options) *Browser {
 		options.Failed = func(string) {}
 	}
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // only delays depend on it
-	b := &Browser{options: options, rescanInterval: rescanInterval, sockets: map[socketID]*socket{}, told: map[string]bool{}}
+	b := &Browser{options: options, rescanInterval: rescanInterval, sockets: map[socketID]*socket{}}
+	b.report = monitor.NewReporter(options.Failed, options.Logger, "Left out a part of what mDNS announces")
 	b.machine = newMachine(random, b.complain)
 	return b
 }

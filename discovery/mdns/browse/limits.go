@@ -15,8 +15,6 @@ const (
 	maxRecords = 10_000
 	// maxTextBytes bounds a TXT record. RFC 6763 recommends 1300 bytes at most.
 	maxTextBytes = 2048
-	// maxTold is how many devices and names the log complains about.
-	maxTold = 1000
 	// maxPacketsPerSecond bounds the responses that are read from one interface by IPv4,
 	// and by IPv6, after the first maxPacketBurst.
 	maxPacketsPerSecond = 1000

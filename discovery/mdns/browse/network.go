@@ -1,12 +1,12 @@
 package browse
 
 import (
+	"errors"
 	"net/netip"
 	"time"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
 	"akri.sh/akri/internal/deadline"
-	"akri.sh/akri/internal/text"
 )
 
 // advance sends what the machine asks, and sets the timer. All methods in this file need the
@@ -61,18 +61,8 @@ func (b *Browser) receive(id socketID, from netip.AddrPort, records []wire.Recor
 }
 
 // complain counts a failure of a device or of a name, and logs it, but not again for each of its
-// packets. The network may not fill the memory or the log with names that it makes up.
-func (b *Browser) complain(reason, of, cause string) {
-	key := reason + " " + of
-	if b.told[key] {
-		return
-	}
-	b.options.Failed(reason)
-	if len(b.told) < maxTold {
-		b.told[key] = true
-		b.options.Logger.Warn("Left out a part of what mDNS announces", "reason", reason, "of", of, "cause", text.OneLine(cause))
-	}
-}
+// packets.
+func (b *Browser) complain(reason, of, cause string) { b.report.Once(reason, of, errors.New(cause)) }
 
 // scan lists the interfaces.
 func (b *Browser) scan(now time.Time) {

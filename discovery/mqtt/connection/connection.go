@@ -12,7 +12,6 @@ import (
 	"net"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/eclipse/paho.mqtt.golang/packets"
 )
@@ -187,7 +186,7 @@ func (c *Connection) write(packet packets.ControlPacket) error {
 }
 
 // Read returns the next packet that matters: a message, or the acknowledgement of a
-// subscription or of a ping.
+// subscription or of a ping. Not every broker checks that topics are valid UTF-8.
 func (c *Connection) Read() (packets.ControlPacket, error) {
 	for {
 		packet, err := c.read()
@@ -198,7 +197,7 @@ func (c *Connection) Read() (packets.ControlPacket, error) {
 		case nil:
 		case *packets.PublishPacket:
 			// A broker must not send a higher quality of service than the subscription's, which is 0.
-			if p.Qos != 0 || p.TopicName == "" || !utf8.ValidString(p.TopicName) || strings.ContainsAny(p.TopicName, "+#\x00") {
+			if p.Qos != 0 || p.TopicName == "" || strings.ContainsAny(p.TopicName, "+#\x00") {
 				return nil, errProtocol
 			}
 			return p, nil

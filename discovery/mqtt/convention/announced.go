@@ -30,7 +30,7 @@ type layout interface {
 type announcement struct {
 	device Device // without Presence
 	// keys identify the device, beginning with its ID. Announcements that share one are of one
-	// device. rank says how good the first one is as an ID: the lowest is the best.
+	// device. rank says how good the ID is: the lowest is the best.
 	keys         []string
 	rank         int
 	availability []availability
@@ -166,23 +166,10 @@ func (a *announced) announce(message Message) Effect {
 
 // group is a device with all its announcements.
 type group struct {
-	// parent is the group that this one has become a part of.
-	parent *group
 	device Device
 	// rank is that of the announcement that describes the device.
 	rank int
 	says verdict
-}
-
-// root returns the group that a group is a part of.
-func (g *group) root() *group {
-	for g.parent != nil {
-		if g.parent.parent != nil {
-			g.parent = g.parent.parent // which keeps the way short, however devices are chained
-		}
-		g = g.parent
-	}
-	return g
 }
 
 // verdict is what topics of availability say about a device.
@@ -200,33 +187,42 @@ const (
 // Devices implements [Convention]. Of several announcements of one device, the one with the
 // lowest rank and the smallest topic describes it, and others add what it lacks. It is online if
 // one that has topics of availability says so, or none has any.
-func (a *announced) Devices(time.Time) []Device {
+func (a *announced) Devices() []Device {
 	var all []*announcement
 	for _, topic := range slices.Sorted(maps.Keys(a.announcements.byTopic)) {
 		for i := range a.announcements.byTopic[topic].value {
 			all = append(all, &a.announcements.byTopic[topic].value[i])
 		}
 	}
-	groups, byKey := make([]*group, len(all)), map[string]*group{}
+	// The parent of an announcement is one of the same device; that of the last one is itself.
+	parents, byKey, groups := make([]int, len(all)), map[string]int{}, map[int]*group{}
+	last := func(i int) int {
+		for parents[i] != i {
+			parents[i] = parents[parents[i]] // which keeps the way short, however devices are chained
+			i = parents[i]
+		}
+		return i
+	}
 	for i, each := range all {
-		mine := &group{says: silent, rank: -1}
-		groups[i] = mine
+		parents[i] = i
 		for _, key := range each.keys {
-			if other := byKey[key]; other != nil && other.root() != mine {
-				mine.parent = other.root()
-				mine = mine.parent
+			if other, found := byKey[key]; found {
+				parents[last(i)] = last(other)
 			}
-			byKey[key] = mine
+			byKey[key] = i
 		}
 	}
 	for i, each := range all {
-		groups[i].root().add(each, a.says(each))
+		g := groups[last(i)]
+		if g == nil {
+			g = &group{says: silent, rank: -1}
+			groups[last(i)] = g
+		}
+		g.add(each, a.says(each))
 	}
 	var devices []Device
 	for _, g := range groups {
-		if g.parent == nil {
-			devices = append(devices, g.result())
-		}
+		devices = append(devices, g.result())
 	}
 	return devices
 }

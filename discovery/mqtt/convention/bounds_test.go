@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -15,8 +16,8 @@ func TestBounds(t *testing.T) {
 		for i := range maxTopics + 1 {
 			effect = c.Apply(Message{fmt.Sprintf("a/%d", i), []byte("x")}, epoch)
 		}
-		if effect.Fault != FaultTooMany || len(c.Devices(epoch)) != maxTopics {
-			t.Errorf("%d devices and the fault %q, want %d and too many", len(c.Devices(epoch)), effect.Fault, maxTopics)
+		if effect.Fault != FaultTooMany || len(c.Devices()) != maxTopics {
+			t.Errorf("%d devices and the fault %q, want %d and too many", len(c.Devices()), effect.Fault, maxTopics)
 		}
 		if effect := c.Apply(Message{"a/7", nil}, epoch); !effect.Devices {
 			t.Error("a device cannot be removed at the bound")
@@ -26,13 +27,13 @@ func TestBounds(t *testing.T) {
 		c := parse(t, "convention: topics\ntopics: {announce: a/+, id: $1, "+
 			"properties: {A: payload.x, B: payload.x, C: payload.x, D: payload.x}}")
 		payload := `{"x": "` + strings.Repeat("x", maxRecordBytes/4) + `"}`
-		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 0 {
+		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices()) != 0 {
 			t.Errorf("the announcement has the effect %+v", effect)
 		}
 		if effect := c.Apply(Message{"a/1", []byte(`{"x": "` + strings.Repeat("x", maxRecordBytes/5) + `"}`)}, epoch); !effect.Devices {
 			t.Errorf("an announcement with long values has the effect %+v", effect)
 		}
-		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices(epoch)) != 1 {
+		if effect := c.Apply(Message{"a/1", []byte(payload)}, epoch); effect.Fault != FaultTooLarge || len(c.Devices()) != 1 {
 			t.Errorf("an announcement that is ignored has the effect %+v", effect)
 		}
 		long := strings.Repeat("a", maxRecordBytes)
@@ -47,7 +48,7 @@ func TestBounds(t *testing.T) {
 			strings.Repeat("y", maxRecordBytes/4) + `"},` +
 			`{"ieee_address":"0x2","friendly_name":12},{"ieee_address":"0x3","friendly_name":"#"}]`
 		effect := c.Apply(Message{"zigbee2mqtt/bridge/devices", []byte(list)}, epoch)
-		if got := summary(c.Devices(epoch)); !slices.Equal(got, []string{"0x2 online zigbee2mqtt/12 12///"}) || effect.Fault == "" {
+		if got := summary(c.Devices()); !slices.Equal(got, []string{"0x2 online zigbee2mqtt/12 12///"}) || effect.Fault == "" {
 			t.Errorf("the devices are %q, with the effect %+v", got, effect)
 		}
 	})
@@ -58,8 +59,8 @@ func TestBounds(t *testing.T) {
 		for i := range maxNodes {
 			effect = c.Apply(Message{fmt.Sprintf("spBv1.0/g/DBIRTH/n/%d", i), []byte(payloadOf())}, epoch)
 		}
-		if effect.Fault != FaultTooMany || len(c.Devices(epoch)) != maxNodes {
-			t.Errorf("%d devices and the fault %q, want %d and too many", len(c.Devices(epoch)), effect.Fault, maxNodes)
+		if effect.Fault != FaultTooMany || len(c.Devices()) != maxNodes {
+			t.Errorf("%d devices and the fault %q, want %d and too many", len(c.Devices()), effect.Fault, maxNodes)
 		}
 	})
 	t.Run("values", func(t *testing.T) {
@@ -85,7 +86,7 @@ func TestLargeTexts(t *testing.T) {
 			return n
 		}
 		devices := fill()
-		if devices < maxTopics/2 || devices >= maxTopics || len(c.Devices(epoch)) != devices {
+		if devices < maxTopics/2 || devices >= maxTopics || len(c.Devices()) != devices {
 			t.Errorf("%d devices, want more than half as many as topics, but not all", devices)
 		}
 		if effect := c.Apply(Message{long + "0", []byte("x")}, epoch); effect.Fault != "" || !effect.Devices {
@@ -125,4 +126,29 @@ func TestLargeTexts(t *testing.T) {
 			t.Errorf("a long template has the effect %+v", effect)
 		}
 	})
+}
+
+// TestExpensive has messages that are as large as they may be, and cost the most: each component has
+// the availability of the device. They take less than a second; if that were parsed again for each
+// component, they would take minutes.
+func TestExpensive(t *testing.T) {
+	const room = maxPayload - 32<<10 // without the components
+	long := `{"t":"~/x","val_tpl":"{{ value` + strings.Repeat(" ", room/26) + `}}"},`
+	for name, list := range map[string]string{
+		"long templates": strings.Repeat(long, 25) + "0", "many items": strings.Repeat("0,", room/2) + "0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := parse(t, "convention: homeAssistant")
+			var components []string
+			for i := range maxComponents {
+				components = append(components, fmt.Sprintf(`"%d":{"~":"%d","p":"sensor"}`, i, i))
+			}
+			payload := `{"dev":{"ids":"d"},"avty":[` + list + `],"cmps":{` + strings.Join(components, ",") + "}}"
+			began := time.Now()
+			c.Apply(Message{"homeassistant/device/d/config", []byte(payload)}, epoch)
+			if took := time.Since(began); took > 10*time.Second || len(payload) > maxPayload {
+				t.Errorf("%d bytes took %v", len(payload), took)
+			}
+		})
+	}
 }

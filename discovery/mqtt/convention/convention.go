@@ -69,7 +69,7 @@ type Convention interface {
 	// Apply handles a message of these topics. It does not keep the payload.
 	Apply(message Message, now time.Time) Effect
 	// Devices returns the devices, each once.
-	Devices(now time.Time) []Device
+	Devices() []Device
 	// Begin begins a new list of all retained messages. connected says that the connection
 	// is new, so that messages may have been lost.
 	Begin(connected bool, now time.Time)
@@ -81,8 +81,7 @@ type Convention interface {
 type Commander interface {
 	// Commands returns the messages to send now, and forgets them.
 	Commands(now time.Time) []Message
-	// Due returns when to call Commands, and then Devices, because an answer is overdue;
-	// zero for never.
+	// Due returns when to call Commands; zero for never.
 	Due() time.Time
 }
 

@@ -241,7 +241,7 @@ func TestConventions(t *testing.T) {
 			for _, message := range tc.messages {
 				effect = apply(t, c, message, epoch)
 			}
-			if got := summary(c.Devices(epoch)); !slices.Equal(got, tc.want) {
+			if got := summary(c.Devices()); !slices.Equal(got, tc.want) {
 				t.Errorf("%s\n got %q\nwant %q", tc.reason, got, tc.want)
 			}
 			if effect.Fault != tc.fault {
@@ -267,7 +267,7 @@ func TestOrder(t *testing.T) {
 					apply(t, c, message, epoch)
 				}
 			}
-			if got := summary(c.Devices(epoch)); !slices.Equal(got, tc.want) {
+			if got := summary(c.Devices()); !slices.Equal(got, tc.want) {
 				t.Errorf("in reverse order\n got %q\nwant %q", got, tc.want)
 			}
 		})
@@ -278,10 +278,10 @@ func TestOrder(t *testing.T) {
 func apply(t testing.TB, c Convention, message string, now time.Time) Effect {
 	t.Helper()
 	topic, payload, _ := strings.Cut(message, " ")
-	before := summary(c.Devices(now))
+	before := summary(c.Devices())
 	filters := slices.Sorted(slices.Values(c.Filters()))
 	effect := c.Apply(Message{Topic: topic, Payload: []byte(payload)}, now)
-	if !effect.Devices && !slices.Equal(before, summary(c.Devices(now))) {
+	if !effect.Devices && !slices.Equal(before, summary(c.Devices())) {
 		t.Errorf("%s changed the devices without a notice", message)
 	}
 	if !effect.Devices && !slices.Equal(filters, slices.Sorted(slices.Values(c.Filters()))) {
@@ -316,18 +316,18 @@ func TestList(t *testing.T) {
 			}
 		}
 		c.Begin(true, epoch)
-		if got := summary(c.Devices(epoch)); !slices.Equal(got, tc.want) {
+		if got := summary(c.Devices()); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: at the beginning of a list, the devices are %q", name, got)
 		}
 		for _, message := range tc.messages {
 			apply(t, c, message, epoch)
 		}
-		if c.End(); !slices.Equal(summary(c.Devices(epoch)), tc.want) {
-			t.Errorf("%s: after a list, the devices are %q", name, summary(c.Devices(epoch)))
+		if c.End(); !slices.Equal(summary(c.Devices()), tc.want) {
+			t.Errorf("%s: after a list, the devices are %q", name, summary(c.Devices()))
 		}
 		c.Begin(false, epoch)
-		if c.End(); len(c.Devices(epoch)) != 0 {
-			t.Errorf("%s: after an empty list, the devices are %q", name, summary(c.Devices(epoch)))
+		if c.End(); len(c.Devices()) != 0 {
+			t.Errorf("%s: after an empty list, the devices are %q", name, summary(c.Devices()))
 		}
 	}
 }

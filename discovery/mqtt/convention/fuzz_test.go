@@ -42,7 +42,7 @@ func FuzzConventions(f *testing.F) {
 			}
 		}
 		seen := map[string]bool{}
-		for _, device := range c.Devices(now) {
+		for _, device := range c.Devices() {
 			if seen[device.ID] || !validID(device.ID) {
 				t.Errorf("the id %q is not valid, or not unique", device.ID)
 			}
@@ -58,7 +58,7 @@ func FuzzConventions(f *testing.F) {
 		}
 		c.Begin(true, now)
 		c.End()
-		c.Devices(now)
+		c.Devices()
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -61,20 +62,26 @@ func (h homeAssistant) parse(message Message) (devices []announcement, fault Eff
 	switch {
 	case len(config) == 0: // removes the entity
 		return []announcement{}, Effect{}, true
-	case !described && config.of("migrate_discovery", "migr_discvry").Bool():
+	case config.of("migrate_discovery", "migr_discvry").Bool():
 		return nil, Effect{}, true // another configuration of the same entities follows, so nothing changes until then
 	case !described || isDevice && !config.of("components", "cmps").IsObject():
 		return nil, Effect{Fault: FaultMalformed}, true
 	case isDevice:
 		components = nil
 		config.of("components", "cmps").ForEach(func(_, each gjson.Result) bool {
-			if component := fields(each.Map()); len(component) > 1 { // one with only a platform is removed
+			if !each.IsObject() {
+				fault.Fault = FaultMalformed
+			} else if component := fields(each.Map()); len(component) > 1 { // one with only a platform is removed
 				components = append(components, component)
 			}
 			return len(components) < maxComponents
 		})
+		if components == nil && fault.Fault != "" {
+			return nil, fault, true
+		}
 	}
 	devices = []announcement{}
+	list := listed(config.of("availability", "avty")) // once, however many components there are
 	for _, component := range components {
 		platform := levels[1]
 		if isDevice {
@@ -83,7 +90,7 @@ func (h homeAssistant) parse(message Message) (devices []announcement, fault Eff
 		entity.availability, entity.all = nil, false
 		if platform != "device_automation" && platform != "tag" { // these have no availability
 			var found Effect
-			entity.availability, entity.all, found = availabilityOf(component, config)
+			entity.availability, entity.all, found = availabilityOf(component, config, list)
 			fault = cmp.Or(fault, found)
 		}
 		if n := len(devices); n == 0 || !reflect.DeepEqual(devices[n-1], entity) { // most components are like their neighbors
@@ -125,28 +132,27 @@ func describe(config fields, base string) (entity announcement, ok bool) {
 	if own := strings.TrimSuffix(config.text("~"), "/"); validTopic(own) {
 		entity.device.BaseTopic = own
 	}
-	add := func(rank int, key string) {
-		if validID(key) {
-			entity.rank = min(entity.rank, rank)
-			entity.keys = append(entity.keys, key)
+	add := func(rank int, kind, id string) {
+		switch {
+		case !validID(id):
+			return
+		case entity.keys == nil:
+			entity.keys, entity.rank, entity.device.ID = []string{id}, rank, id
 		}
+		entity.keys = append(entity.keys, kind+"\n"+id) // which no id is
 	}
 	for _, id := range device.of("identifiers", "ids").Array() {
-		add(0, pythonText(id))
+		add(0, "identifier", pythonText(id))
 	}
 	for _, connection := range device.of("connections", "cns").Array() {
 		if pair := connection.Array(); len(pair) == 2 && pythonText(pair[1]) != "" {
-			add(1, connectionKey(pythonText(pair[0]), pythonText(pair[1])))
+			add(1, "connection", connectionID(pythonText(pair[0]), pythonText(pair[1])))
 		}
 	}
 	if entity.keys == nil {
-		add(2, config.text("unique_id", "uniq_id"))
+		add(2, "entity", config.text("unique_id", "uniq_id"))
 	}
-	if entity.keys == nil {
-		return entity, false
-	}
-	entity.device.ID = entity.keys[0]
-	return entity, true
+	return entity, entity.keys != nil
 }
 
 // topicKey matches a key that names a topic, which every entity has.
@@ -155,55 +161,65 @@ var topicKey = regexp.MustCompile(`(?:topic|_t|"t)"\s*:`)
 // macSeparators are what separates the bytes of a MAC address.
 var macSeparators = strings.NewReplacer(":", "", "-", "", ".", "")
 
-// connectionKey returns the key of a connection. MAC addresses are as Home Assistant writes them.
-func connectionKey(kind, id string) string {
+// connectionID returns the id of a device that has no better one than a connection. MAC addresses
+// are as Home Assistant writes them.
+func connectionID(kind, id string) string {
 	if mac, err := hex.DecodeString(macSeparators.Replace(id)); kind == "mac" && err == nil && len(mac) == 6 {
 		id = net.HardwareAddr(mac).String()
 	}
 	return kind + ":" + id
 }
 
-// availabilityOf returns the topics of availability of a component of a device, or of an entity
-// that is its own device. Of one that is not valid, or has a template that is not supported, it is
-// unknown what it says.
-//
-// Which message is the latest is unknown for retained ones, so the mode "latest" is treated
-// like "any".
-func availabilityOf(component, device fields) (topics []availability, all bool, fault Effect) {
-	of := func(keys ...string) gjson.Result {
-		if own := component.of(keys...); own.Exists() {
-			return own
-		}
-		return device.of(keys...)
-	}
-	text := func(keys ...string) string { return pythonText(of(keys...)) }
-	add := func(topic, template, online string) {
-		if rest, ok := strings.CutPrefix(topic, "~"); ok {
-			topic = text("~") + rest
-		} else if rest, ok := strings.CutSuffix(topic, "~"); ok {
-			topic = rest + text("~")
-		}
-		each := availability{topic: topic, online: []string{online}, subscribe: true}
-		supported := false
-		if each.template, supported = parseTemplate(template); !supported || !validTopic(topic) {
-			fault = Effect{Fault: FaultTemplate}
-			if supported {
-				fault = Effect{Fault: FaultTopic, Subject: topic}
-			}
-			each = availability{online: []string{""}, unknown: true}
-		}
-		topics = append(topics, each)
-	}
-	online := cmp.Or(text("payload_available", "pl_avail"), "online")
-	for i, item := range of("availability", "avty").Array() { // one item needs no list
-		if i == maxRecordBytes/availabilityBytes {
+// available returns a topic of availability as a configuration names it. One with a template that is
+// not supported is unknown.
+func available(topic, template, online string) availability {
+	parsed, supported := parseTemplate(template)
+	return availability{topic: topic, template: parsed, online: []string{cmp.Or(online, "online")}, subscribe: true, unknown: !supported}
+}
+
+// listed returns the topics of a list of availability, in which one item needs no list.
+func listed(items gjson.Result) (topics []availability) {
+	for _, item := range items.Array() {
+		if len(topics) == maxRecordBytes/availabilityBytes {
 			break // it is too large in any case
 		}
 		each := fields(item.Map())
-		add(each.text("topic", "t"), each.text("value_template", "val_tpl"), cmp.Or(each.text("payload_available", "pl_avail"), online))
+		topics = append(topics, available(
+			each.text("topic", "t"), each.text("value_template", "val_tpl"), each.text("payload_available", "pl_avail")))
+	}
+	return topics
+}
+
+// availabilityOf returns the topics of availability of a component of a device with a list, or of an
+// entity that is its own device. Of one that is not valid, it is unknown what it says.
+//
+// Which message is the latest is unknown for retained ones, so the mode "latest" is treated
+// like "any".
+func availabilityOf(component, device fields, list []availability) (topics []availability, all bool, fault Effect) {
+	text := func(keys ...string) string { return cmp.Or(component.text(keys...), device.text(keys...)) }
+	topics = slices.Clone(list)
+	if own := component.of("availability", "avty"); own.Exists() {
+		topics = listed(own)
 	}
 	if topic := text("availability_topic", "avty_t"); topic != "" {
-		add(topic, text("availability_template", "avty_tpl"), online)
+		topics = append(topics, available(topic, text("availability_template", "avty_tpl"), text("payload_available", "pl_avail")))
+	}
+	base := text("~")
+	for i, each := range topics {
+		if rest, ok := strings.CutPrefix(each.topic, "~"); ok && base != "" {
+			each.topic = base + rest
+		} else if rest, ok := strings.CutSuffix(each.topic, "~"); ok && base != "" {
+			each.topic = rest + base
+		}
+		topics[i] = availability{online: []string{""}, unknown: true}
+		switch {
+		case each.unknown:
+			fault = Effect{Fault: FaultTemplate}
+		case !validTopic(each.topic):
+			fault = Effect{Fault: FaultTopic, Subject: each.topic}
+		default:
+			topics[i] = each
+		}
 	}
 	return topics, text("availability_mode", "avty_mode") == "all", fault
 }

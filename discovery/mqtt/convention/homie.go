@@ -81,7 +81,7 @@ func (h *homie) Apply(message Message, _ time.Time) Effect {
 
 // Devices implements [Convention]. A device that announces itself in both forms is one
 // device, described by Homie 5.
-func (h *homie) Devices(time.Time) []Device {
+func (h *homie) Devices() []Device {
 	all := map[string]map[string]homieRecord{} // the attributes by the id of the device
 	for topic, record := range h.records.byTopic {
 		id, attribute, _ := h.parse(topic)

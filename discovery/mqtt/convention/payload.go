@@ -18,8 +18,10 @@ const (
 	maxValueBytes = 512
 	// maxIDBytes bounds a device's id. Devices with longer ones are ignored.
 	maxIDBytes = 512
-	// maxTopicBytes bounds the topics that devices name. MQTT allows 64 KiB.
-	maxTopicBytes = 1024
+	// maxTopicBytes and maxTopicLevels bound the topics that devices name. MQTT allows 64 KiB, but
+	// brokers end the connection of a client that subscribes to more than some levels.
+	maxTopicBytes  = 1024
+	maxTopicLevels = 128
 )
 
 // decode returns the object in a payload.
@@ -50,13 +52,15 @@ func clean(value string) string {
 
 // validID reports whether a text can identify a device.
 func validID(id string) bool {
-	return id != "" && len(id) <= maxIDBytes && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl)
+	return strings.TrimSpace(id) != "" && len(id) <= maxIDBytes && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl)
 }
 
 // validTopic reports whether a text is the name of a topic to which the handler may
 // subscribe. Devices name such topics, so wildcards and the broker's own topics are not
-// permitted.
+// permitted. Brokers may end the connection because of the characters that MQTT advises against.
 func validTopic(topic string) bool {
-	return topic != "" && len(topic) <= maxTopicBytes && !strings.ContainsAny(topic, "+#\x00") &&
-		!strings.HasPrefix(topic, "$") && utf8.ValidString(topic)
+	return topic != "" && len(topic) <= maxTopicBytes && strings.Count(topic, "/") < maxTopicLevels && utf8.ValidString(topic) &&
+		!strings.HasPrefix(topic, "$") && !strings.ContainsAny(topic, "+#") && !strings.ContainsFunc(topic, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.Is(unicode.Noncharacter_Code_Point, r)
+	})
 }

@@ -14,8 +14,7 @@ const (
 )
 
 const (
-	// rebirthWait is how long an edge node has to answer a command, and the minimum time
-	// between two commands to one.
+	// rebirthWait is the minimum time between two commands to an edge node.
 	rebirthWait = 30 * time.Second
 	// commandPace is the minimum time between two rounds of commands.
 	commandPace = time.Second
@@ -34,21 +33,20 @@ type sparkplug struct {
 	known int
 	// queue has the keys of nodes to send a command to.
 	queue []string
-	// sent is when commands were sent last, and overdue when answers are; zero for never.
-	sent, overdue time.Time
+	// sent is when commands were sent last; zero for never.
+	sent time.Time
 }
 
 // edgeNode is an edge node, whose key is GROUP/NODE.
 type edgeNode struct {
-	// alive is false after a death, and for a node that has sent only data.
+	// alive is false after a death, for a node that has sent only data, and until a node answers
+	// that was asked because messages may have been lost.
 	alive bool
 	// sequence is the bdSeq of the birth; a death with another one is of an earlier session.
 	sequence birthSequence
 	birth    birth
 	devices  map[string]*edgeDevice
-	// doubted is when messages may have been lost; zero if the node was born since then.
-	doubted time.Time
-	asked   time.Time
+	asked    time.Time
 }
 
 type edgeDevice struct {
@@ -80,8 +78,9 @@ func (s *sparkplug) Begin(connected bool, now time.Time) {
 		return
 	}
 	for key, node := range s.nodes {
-		if node.alive {
-			s.doubt(key, node, now)
+		if node.alive || now.Sub(node.asked) < rebirthWait { // the command may be lost, too
+			node.alive, node.asked = false, time.Time{}
+			s.ask(key, node, now)
 		}
 	}
 }
@@ -183,12 +182,10 @@ func (s *sparkplug) born(topic sparkplugTopic, payload []byte, now time.Time) Ef
 	if topic.device != "" {
 		return s.deviceBorn(node, topic.device, parsed)
 	}
-	node.alive, node.birth, node.sequence, node.doubted = true, parsed, parsed.sequence, time.Time{}
+	node.alive, node.birth, node.sequence = true, parsed, parsed.sequence
 	if topic.certificate {
-		node.sequence = birthSequence{} // it may be of an earlier session: every death counts
-		if s.rebirth {
-			s.doubt(topic.node, node, now)
-		}
+		node.alive, node.sequence = !s.rebirth, birthSequence{} // it may be of an earlier session: every death counts
+		s.ask(topic.node, node, now)
 		return Effect{Devices: true}
 	}
 	for _, device := range node.devices {
@@ -235,12 +232,6 @@ func (s *sparkplug) heard(topic sparkplugTopic, now time.Time) Effect {
 	return Effect{}
 }
 
-// doubt makes a node offline unless it is born soon.
-func (s *sparkplug) doubt(key string, node *edgeNode, now time.Time) {
-	node.doubted, node.asked, s.overdue = now, time.Time{}, now.Add(rebirthWait)
-	s.ask(key, node, now)
-}
-
 func (s *sparkplug) ask(key string, node *edgeNode, now time.Time) {
 	if s.rebirth && (node.asked.IsZero() || now.Sub(node.asked) >= rebirthWait) && len(s.queue) < maxNodes {
 		node.asked = now
@@ -257,9 +248,6 @@ func (s *sparkplug) Commands(now time.Time) []Message {
 		messages = append(messages, Message{Topic: sparkplugPrefix + group + "/NCMD/" + node, Payload: rebirthCommand(now)})
 	}
 	s.queue, s.sent = slices.Delete(s.queue, 0, count), now
-	if !now.Before(s.overdue) {
-		s.overdue = time.Time{}
-	}
 	return messages
 }
 
@@ -268,16 +256,16 @@ func (s *sparkplug) Due() time.Time {
 	if len(s.queue) > 0 {
 		return s.sent.Add(commandPace)
 	}
-	return s.overdue
+	return time.Time{}
 }
 
 // Devices implements [Convention]. Edge nodes are devices too.
-func (s *sparkplug) Devices(now time.Time) []Device {
+func (s *sparkplug) Devices() []Device {
 	var devices []Device
 	for key, node := range s.nodes {
 		group, name, _ := strings.Cut(key, "/")
 		presence := Offline
-		if node.alive && (node.doubted.IsZero() || now.Sub(node.doubted) < rebirthWait) {
+		if node.alive {
 			presence = Online
 		}
 		if node.birth.born {

@@ -13,7 +13,7 @@ func TestStates(t *testing.T) {
 	c := parse(t, "convention: homeAssistant")
 	expect := func(why string, want []string) {
 		t.Helper()
-		if got := summary(c.Devices(epoch)); !slices.Equal(got, want) {
+		if got := summary(c.Devices()); !slices.Equal(got, want) {
 			t.Errorf("%s: the devices are %q, want %q", why, got, want)
 		}
 	}

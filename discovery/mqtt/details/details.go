@@ -2,7 +2,6 @@ package details
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -140,6 +139,3 @@ func (f Filters) Admit(id, name, manufacturer, model string) bool {
 
 // maxQuoted is how many bytes of a wrong value a message quotes.
 const maxQuoted = 60
-
-// variableName matches names of environment variables.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -130,7 +130,7 @@ func TestMistakes(t *testing.T) {
 		},
 		"a bad variable": {
 			broker + "convention: topics\ntopics: {announce: a/+, id: $1, properties: {a-b: x}}",
-			"topics.properties.a-b: not a valid name",
+			"topics.properties.a-b: not a name",
 		},
 		"a reserved variable": {
 			broker + "convention: topics\ntopics: {announce: a/+, id: $1, properties: {MQTT_DEVICE_ID: x}}",

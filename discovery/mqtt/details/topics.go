@@ -98,10 +98,10 @@ func (f *FreeTopics) checkProperties(levels int) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Properties)) {
 		path := "topics.properties." + name
-		switch {
-		case !variableName.MatchString(name):
-			return details.Faultf(path, "not a valid name of an environment variable").Hintf("use letters, digits and _")
-		case slices.Contains(reserved, name):
+		if err := details.CheckVariable("topics.properties", name); err != nil {
+			return err
+		}
+		if slices.Contains(reserved, name) {
 			return details.Faultf(path, "the handler sets this property").Hintf("use another name")
 		}
 		if err := f.Properties[name].check(path, levels); err != nil {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/mqtt/convention"
@@ -76,8 +77,6 @@ type Follower struct {
 	// complete says that there has been a complete list, and settled that there has been
 	// one on this connection.
 	complete, settled bool
-	// away says that the broker has been away.
-	away bool
 	// dirty says that the devices may have changed, and due is when to look.
 	dirty       bool
 	due, looked time.Time
@@ -109,13 +108,16 @@ func (f *Follower) Connected(now time.Time) {
 
 // Disconnected is called when the connection is broken, or could not be made. The devices stay.
 func (f *Follower) Disconnected() {
-	f.away = true
 	f.connected, f.settled, f.listing, f.dirty, f.unsubscribed, f.unsent = false, false, nil, false, nil, nil
 	f.roster.disconnect()
 }
 
 // Message is called for each message.
 func (f *Follower) Message(message convention.Message, retained bool, now time.Time) {
+	if !utf8.ValidString(message.Topic) {
+		f.options.Failed(convention.FaultTopic, message.Topic)
+		return
+	}
 	effect := f.state.Apply(message, now)
 	if f.listing != nil && retained {
 		f.listing.heard = now
@@ -123,7 +125,7 @@ func (f *Follower) Message(message convention.Message, retained bool, now time.T
 	if effect.Fault != "" {
 		subject := cmp.Or(effect.Subject, message.Topic)
 		if effect.Fault == convention.FaultTooMany {
-			subject = "" // each topic beyond the bound is another one
+			subject = f.options.BrokerURL // each topic beyond the bound is another one
 		}
 		f.options.Failed(effect.Fault, subject)
 	}
@@ -163,7 +165,7 @@ func (f *Follower) Advance(now time.Time) error {
 	if f.dirty && !now.Before(f.due) {
 		f.dirty, f.looked = false, now
 		if f.settled { // on a new connection, the state is of the former one until the list is complete
-			f.roster.update(f.state.Devices(now), live, now)
+			f.roster.update(f.state.Devices(), live, now)
 		}
 		f.resubscribe()
 	}
@@ -195,17 +197,11 @@ func (f *Follower) filters() []string {
 	return filters
 }
 
-// command sends commands to devices, and looks at the devices when an answer is overdue.
+// command sends commands to devices.
 func (f *Follower) command(now time.Time) {
-	commander, ok := f.state.(convention.Commander)
-	if !ok {
-		return
+	if commander, ok := f.state.(convention.Commander); ok && !commander.Due().IsZero() && !now.Before(commander.Due()) {
+		f.unsent = append(f.unsent, commander.Commands(now)...)
 	}
-	if due := commander.Due(); due.IsZero() || now.Before(due) {
-		return
-	}
-	f.unsent = append(f.unsent, commander.Commands(now)...)
-	f.dirty, f.due = true, now
 }
 
 func (f *Follower) subscribe(filters []string) {

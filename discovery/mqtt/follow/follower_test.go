@@ -156,28 +156,6 @@ func TestBrokerAway(t *testing.T) {
 	s.expect("a is missing from three lists")
 }
 
-// A handler that starts while the broker is away does not know the devices, so its first list
-// must have those that connect to the broker after the handler.
-func TestBrokerAwayAtStart(t *testing.T) {
-	s := simulate(t, "convention: homie")
-	s.disconnect()
-	s.advance(20 * time.Second)
-	s.connect()
-	s.advance(30 * time.Second)
-	s.device("a", "ready")
-	s.disconnect()
-	s.advance(time.Second)
-	clear(s.retained)
-	s.connect()
-	s.advance(resumeTime - time.Second)
-	if len(s.lists) > 0 {
-		t.Fatalf("the lists %q were sent before the devices had the time to connect", s.lists)
-	}
-	s.device("b", "ready")
-	s.advance(time.Second)
-	s.expect("the devices have had the time to connect", "b")
-}
-
 // While a list is being received on a new connection, the state of the former one does not
 // count as a sign of life.
 func TestStaleState(t *testing.T) {
@@ -384,5 +362,16 @@ func TestEndlessList(t *testing.T) {
 	s.expect("what an incomplete list lacks is kept", "a")
 	if s.scans != 3 {
 		t.Errorf("%d scans, want the endless list to end", s.scans)
+	}
+}
+
+// TestOddTopic has a topic that is not valid UTF-8, which not every broker refuses.
+func TestOddTopic(t *testing.T) {
+	s := simulate(t, "convention: topics\ntopics: {announce: a/+, id: x$1}")
+	s.retained["a/p\xfc"], s.retained["a/1"] = "x", "x"
+	s.connect()
+	s.advance(quietTime)
+	if s.expect("the rest is found", "x1"); s.failures[convention.FaultTopic] != 1 {
+		t.Errorf("the failures are %v", s.failures)
 	}
 }

@@ -29,9 +29,6 @@ type listing struct {
 	// heard is when that was, or when the last retained message arrived.
 	answered bool
 	heard    time.Time
-	// earliest is when the list may be complete: the first one waits for devices that must connect
-	// to a broker that was away too.
-	earliest time.Time
 }
 
 // begin requests all retained messages. connected says that the connection is new.
@@ -42,9 +39,6 @@ func (f *Follower) begin(connected bool, now time.Time) {
 	f.state.Begin(connected, now)
 	f.listing = &listing{began: now}
 	f.lists++
-	if f.away && !f.complete {
-		f.listing.earliest = now.Add(resumeTime)
-	}
 	f.subscribe(f.filters())
 }
 
@@ -61,7 +55,7 @@ func (l *listing) next() time.Time {
 	if !l.answered {
 		return limit
 	}
-	return deadline.Earliest(limit, deadline.Latest(l.earliest, l.heard.Add(quietTime)))
+	return deadline.Earliest(limit, l.heard.Add(quietTime))
 }
 
 // advanceListing begins a list, or ends it when it is complete.
@@ -86,7 +80,7 @@ func (f *Follower) finish(from source, now time.Time) {
 	l, first := f.listing, !f.settled
 	f.listing, f.complete, f.settled = nil, true, true
 	f.state.End()
-	f.roster.update(f.state.Devices(now), from, now)
+	f.roster.update(f.state.Devices(), from, now)
 	f.options.Scanned(l.began)
 	interval := relistInterval - f.options.Jitter(relistInterval/10)
 	if first || f.roster.missing {

@@ -26,7 +26,7 @@ func TestRebirthIsOverdue(t *testing.T) {
 	s.expect("the node is born", "plant/gw")
 	s.disconnect()
 	s.connect()
-	const wait = 30 * time.Second // as the handler's page says
+	const wait = time.Minute // as the handler's page says
 	s.advance(wait - time.Second)
 	s.expect("the node may still answer", "plant/gw")
 	s.advance(time.Second + settleTime)
@@ -88,4 +88,21 @@ func TestEndlessLists(t *testing.T) {
 		s.advance(time.Second)
 	}
 	s.expect("what incomplete lists lack is kept", "a")
+}
+
+// TestRebirthIsLate has an edge node that connects to a restarted broker later than the handler.
+func TestRebirthIsLate(t *testing.T) {
+	s := simulate(t, "convention: sparkplug\nrebirth: true")
+	s.connect()
+	s.advance(quietTime)
+	s.live("spBv1.0/plant/NBIRTH/gw")
+	s.advance(time.Second)
+	s.disconnect()
+	s.connect()
+	s.advance(resumeTime - time.Second)
+	s.live("spBv1.0/plant/NBIRTH/gw")
+	s.advance(time.Hour)
+	if s.expect("the node is back", "plant/gw"); len(s.lists) != 2 {
+		t.Errorf("the lists are %q, want one without and one with the node", s.lists)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,9 +164,8 @@ func (d *Details) checkProperties() error {
 		paths := map[string]string{}
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			path := properties[name]
-			if !variableName.MatchString(name) {
-				return details.Faultf(place+"."+text.Truncate(name, 60), "not a name for an environment variable").
-					Hintf("use letters, digits and underscores, and no digit first")
+			if err := details.CheckVariable(place, name); err != nil {
+				return err
 			}
 			if path == "" {
 				return details.Faultf(place+"."+name, "no path").Hintf("write which part of the response it is, such as info.model")
@@ -234,6 +232,3 @@ func checkPaths(paths map[string]string) error {
 	}
 	return nil
 }
-
-// variableName matches names of environment variables.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -1,0 +1,87 @@
+package monitor
+
+import (
+	"cmp"
+	"log/slog"
+	"sync"
+	"time"
+
+	"akri.sh/akri/internal/text"
+)
+
+const (
+	// maxTold bounds the failures that a reporter remembers, and toldTime is how long it then logs
+	// no others, so that names that someone makes up fill neither the memory nor the log, and
+	// do not silence it for ever either.
+	maxTold  = 1000
+	toldTime = time.Hour
+	// maxWhat bounds the bytes of what has failed.
+	maxWhat = 1024
+)
+
+// Reporter counts the failures of a handler, and has each in the log once, until it is mended. It
+// is safe for concurrent use.
+type Reporter struct {
+	count   func(reason string)
+	log     *slog.Logger
+	message string
+
+	mu     sync.Mutex
+	told   map[[2]string]bool // by reason, then by what has failed
+	forget time.Time          // when all are forgotten if they are too many
+}
+
+// NewReporter returns a reporter of failures with a common message. The log is slog.Default() if it
+// is nil.
+func NewReporter(count func(reason string), log *slog.Logger, message string) *Reporter {
+	return &Reporter{count: count, log: cmp.Or(log, slog.Default()), message: message, told: map[[2]string]bool{}}
+}
+
+// tell reports whether a failure is the first of its kind, and logs it if it is.
+func (r *Reporter) tell(reason, what string, err error) bool {
+	what = text.Truncate(what, maxWhat)
+	k, now := [2]string{reason, what}, time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.told[k] {
+		return false
+	}
+	if len(r.told) >= maxTold && now.After(r.forget) {
+		clear(r.told)
+	}
+	if len(r.told) < maxTold {
+		if len(r.told) == 0 {
+			r.forget = now.Add(toldTime)
+		}
+		r.told[k] = true
+		r.log.Warn(r.message, "what", what, "reason", reason, "err", text.OneLine(err.Error()))
+	}
+	return true
+}
+
+// Failed counts a failure of a host, a name or a step.
+func (r *Reporter) Failed(reason, what string, err error) {
+	r.count(reason)
+	r.tell(reason, what, err)
+}
+
+// Once counts a failure only if it is the first of its kind: what works otherwise, or repeats
+// itself, must not look like an error for ever.
+func (r *Reporter) Once(reason, what string, err error) {
+	if r.tell(reason, what, err) {
+		r.count(reason)
+	}
+}
+
+// Check reports whether there is an error, which it counts. If there is none, what has failed is
+// mended, and the next failure is the first again.
+func (r *Reporter) Check(reason, what string, err error) bool {
+	if err != nil {
+		r.Failed(reason, what, err)
+		return true
+	}
+	r.mu.Lock()
+	delete(r.told, [2]string{reason, what})
+	r.mu.Unlock()
+	return false
+}

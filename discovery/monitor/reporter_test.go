@@ -1,0 +1,53 @@
+package monitor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestReporter checks what is counted, and what is in the log.
+func TestReporter(t *testing.T) {
+	var log bytes.Buffer
+	counts := map[string]int{}
+	r := NewReporter(func(reason string) { counts[reason]++ }, slog.New(slog.NewTextHandler(&log, nil)), "Odd")
+	lines := func(want int) {
+		t.Helper()
+		if got := strings.Count(log.String(), "\n"); got != want {
+			t.Errorf("%d lines in the log, want %d:\n%s", got, want, log.String())
+		}
+	}
+	err := errors.New("no power")
+	for range 3 {
+		r.Failed("timeout", "http://10.0.0.1/", err)
+		r.Once("foreign", "http://10.0.0.1/", err)
+		r.Once("foreign", "http://10.0.0.2/", err)
+	}
+	lines(3)
+	if counts["timeout"] != 3 || counts["foreign"] != 2 {
+		t.Errorf("the counts are %v", counts)
+	}
+	for _, each := range []error{err, err, nil, err} {
+		if got := r.Check("socket", "send a probe", each); got != (each != nil) {
+			t.Errorf("%v: %v", each, got)
+		}
+	}
+	lines(5)
+	if !strings.Contains(log.String(), "http://10.0.0.2/") || !strings.Contains(log.String(), "no power") {
+		t.Errorf("the log is %s", log.String())
+	}
+	const before = maxTold + 1 // one of them was mended
+	for n := range 2 * maxTold {
+		r.Failed("timeout", fmt.Sprint(n), err)
+	}
+	lines(before)
+	r.forget = time.Now().Add(-time.Second)
+	r.Failed("timeout", strings.Repeat("x", 2*maxWhat), err)
+	if lines(before + 1); len(r.told) != 1 || counts["timeout"] != 3+2*maxTold+1 {
+		t.Errorf("%d failures are remembered, and the counts are %v", len(r.told), counts)
+	}
+}
