@@ -32,6 +32,7 @@ type server struct {
 	// id is the URL that identifies it, unless its host does not exist: then, moved does. best
 	// is the one that is most likely to be reachable.
 	id, moved, best candidate
+	isSelf          bool // it is the target itself
 
 	missed   int  // answers in a row without it
 	isLatest bool // it is in the answer that is being read
@@ -41,6 +42,7 @@ type server struct {
 	location    application // only the URL, the id and the addresses
 	description application
 	next        time.Time
+	unanswered  time.Time // when DNS has not answered about its name, while nothing was known
 
 	// published is nil until its name was looked up.
 	published *application
@@ -57,19 +59,22 @@ type name struct {
 // complete sets what is published of a server, with what the target does not say about it:
 // the addresses of its name, which decide about its URL, and its endpoints. What was known
 // stays valid if a look-up fails.
-func (s *search) complete(ctx context.Context, from origin, r *server) error {
+func (s *search) complete(ctx context.Context, from origin, r *server) {
 	if !time.Now().Before(r.next) {
-		if err := s.calls.Acquire(ctx, 1); err != nil {
-			return err
+		if s.calls.Acquire(ctx, 1) != nil {
+			return // nothing is published any longer
 		}
-		err := s.lookUp(ctx, from, r)
+		isKnown := s.lookUp(ctx, from, r)
 		s.calls.Release(1)
-		if err != nil {
-			return err
+		if !isKnown {
+			return
 		}
 		r.next = soon()
 	}
 	a := r.reported
+	if r.isSelf {
+		a.isAsked, r.description = r.location.id == r.moved.text, from.self
+	}
 	if a.kind == "" && r.description.kind != "" {
 		a = r.description
 	}
@@ -78,27 +83,23 @@ func (s *search) complete(ctx context.Context, from origin, r *server) error {
 		a.endpoints = r.description.endpoints
 	}
 	r.published = &a
-	return nil
 }
 
 // soon returns when to look up again what rarely changes.
 func soon() time.Time { return time.Now().Add(completeInterval - rand.N(completeInterval/5)) }
 
 // lookUp looks up the name of a server, and asks the server for its description if the
-// handler may connect to it. It is an error if DNS does not say whether the name exists,
-// since the id depends on it.
-func (s *search) lookUp(ctx context.Context, from origin, r *server) error {
+// handler may connect to it. It reports whether its id is known, which may depend on DNS.
+func (s *search) lookUp(ctx context.Context, from origin, r *server) (isKnown bool) {
 	chosen, addresses := r.moved, []netip.Addr{from.address}
-	if host := r.id.url.Host; !from.isElsewhere(host) {
-		err := s.resolve(ctx, &r.name, host)
-		switch {
-		case strings.EqualFold(host, from.url.Host):
-			chosen = r.id // at the address that has answered
-		case len(r.name.addresses) > 0:
-			chosen, addresses = r.id, r.name.addresses
-		case !r.name.isMissing:
-			return err
-		}
+	switch host := r.id.url.Host; {
+	case from.isElsewhere(host):
+	case strings.EqualFold(host, from.url.Host):
+		chosen = r.id // at the address that has answered
+	case s.waits(r, s.resolve(ctx, &r.name, host)):
+		return false
+	case !r.name.isMissing:
+		chosen, addresses = r.id, r.name.addresses
 	}
 	id := chosen.text
 	if r.best != r.id {
@@ -106,6 +107,10 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) error {
 		if addr, err := netip.ParseAddr(chosen.url.Host); err == nil {
 			addresses[0] = addr.Unmap()
 		}
+	}
+	if r.isSelf {
+		r.location = application{id: id, url: chosen.url.String(), addresses: from.asked}
+		return true
 	}
 	permitted := reachable(from, chosen.url, addresses, s.details.Hosts)
 	if chosen.url.String() != r.location.url || len(permitted) == 0 {
@@ -117,7 +122,7 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) error {
 	}
 	r.location = application{id: id, url: chosen.url.String(), addresses: withPort(addresses, chosen.url.Port)}
 	if len(permitted) == 0 {
-		return nil
+		return true
 	}
 	if described, err := s.describe(ctx, permitted, chosen.text); err != nil {
 		s.failed(err)
@@ -125,7 +130,22 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) error {
 		described.urls = nil
 		r.description = described
 	}
-	return nil
+	return true
+}
+
+// waits reports whether a server waits for DNS to say whether its name exists, since its id
+// depends on that. After a minute, it does not wait any longer.
+func (s *search) waits(r *server, err error) bool {
+	if err == nil || r.name.isMissing || len(r.name.addresses) > 0 {
+		return false
+	}
+	if r.unanswered.IsZero() {
+		r.unanswered = time.Now()
+		s.failed(err)
+		s.handler.options.Log.Warn("DNS does not answer about the host of an OPC UA server, which waits up to a minute",
+			"url", r.id.text, "err", err)
+	}
+	return time.Since(r.unanswered) < completeInterval
 }
 
 // resolve looks up the name of a host.

@@ -2,8 +2,9 @@ package opcua
 
 import (
 	"context"
+	"log/slog"
 	"net/netip"
-	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -139,60 +140,57 @@ func (r lateResolver) LookupNetIP(ctx context.Context, network, host string) ([]
 	}
 }
 
-// TestFirstListWaitsForDNS checks that ids do not depend on whether DNS answers when the
-// handler starts: a server whose name cannot be looked up waits, and the first list with it.
-func TestFirstListWaitsForDNS(t *testing.T) {
+// TestServersWaitForDNS checks that ids do not depend on whether DNS answers when the handler
+// starts: servers whose names cannot be looked up wait. Others do not.
+func TestServersWaitForDNS(t *testing.T) {
 	t.Parallel()
+	itself := describe(ua.ApplicationTypeServer, "Mill", "opc.tcp://mill:4840")
+	mill := startServer(t, "Mill", func() []*ua.ApplicationDescription { return []*ua.ApplicationDescription{itself} })
 	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
 		return []*ua.ApplicationDescription{
 			describe(ua.ApplicationTypeServer, "Oven", "opc.tcp://oven:4855"),
 			describe(ua.ApplicationTypeServer, "Press", "opc.tcp://press:4856/UA"),
+			describe(ua.ApplicationTypeServer, "Saw", "opc.tcp://192.0.2.9:4840"),
 		}
 	})
-	want := []string{"opc.tcp://127.0.0.1:4856/UA", "opc.tcp://oven:4855"}
-	for _, host := range []string{"127.0.0.1", "lds"} {
-		resolver := lateResolver{fakeResolver{"oven": "192.0.2.7", "lds": "127.0.0.1"}, make(chan struct{})}
-		registry := prometheus.NewRegistry()
-		w := discover(t, Options{Resolver: resolver, Metrics: monitor.New(registry)},
-			"{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['opc.tcp://%s:%d']}}, intervalSeconds: 1, misses: 30}", host, lds.port)
-		await(t, "failed look-ups", func() bool { return failures(t, registry)[reasonResolve] >= 3 })
-		w.none()
-		close(resolver.isBack)
-		if host == "lds" {
-			want[0] = "opc.tcp://lds:4856/UA"
-		}
-		if got := w.firstList(); !slices.Equal(got, want) {
-			t.Errorf("the first list is %q, want %q", got, want)
-		}
-		w.stop()
+	resolver := lateResolver{fakeResolver{"oven": "192.0.2.7", "mill": "192.0.2.8"}, make(chan struct{})}
+	registry, log := prometheus.NewRegistry(), &lines{}
+	w := discover(t, Options{Resolver: resolver, Metrics: monitor.New(registry), Log: slog.New(slog.NewTextHandler(log, nil))},
+		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1}", quoted([]string{lds.url, mill.url}))
+	w.expect("opc.tcp://192.0.2.9:4840")
+	polls := lds.finds.Load()
+	await(t, "three more polls", func() bool { return lds.finds.Load() >= polls+3 })
+	if n, said := failures(t, registry)[reasonResolve], log.count("DNS does not answer"); n != 3 || said != 3 {
+		t.Errorf("%v failures are counted, and %d are in the log; want one of each of three servers", n, said)
 	}
+	close(resolver.isBack)
+	w.expect("opc.tcp://127.0.0.1:4856/UA", "opc.tcp://192.0.2.9:4840", "opc.tcp://mill:4840", "opc.tcp://oven:4855")
 }
 
-// TestFirstListWaitsForServers checks that the first list has a server that answers a moment
-// after the handler has started.
-func TestFirstListWaitsForServers(t *testing.T) {
-	t.Parallel()
-	oven, press := startServer(t, "Oven", nil), startServer(t, "Press", nil)
-	press.stop()
+// TestNoDNS checks that a server becomes a device even if DNS never answers about its name.
+func TestNoDNS(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	w := discover(t, Options{Metrics: monitor.New(registry)},
-		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1, misses: 30}", quoted([]string{oven.url, press.url}))
-	await(t, "failed calls", func() bool { return failures(t, registry)[reasonConnect] >= 3 })
-	w.none()
-	press.start(t, "Press", nil)
-	want := []string{oven.url, press.url}
-	slices.Sort(want)
-	if got := w.firstList(); !slices.Equal(got, want) {
-		t.Errorf("the first list is %q, want %q", got, want)
+	s := newSearch(New(Options{Resolver: fakeResolver{"oven": "fails"}, Metrics: monitor.New(registry)}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+	from := asked(t, "opc.tcp://10.0.0.5:4840", "10.0.0.5")
+	for urls, best := range map[string]string{
+		"opc.tcp://oven:1":                      "opc.tcp://oven:1",
+		"opc.tcp://oven:1 opc.tcp://10.0.1.7:1": "opc.tcp://10.0.1.7:1",
+	} {
+		r := &server{}
+		r.id, r.best, _ = from.choose(candidates(strings.Fields(urls)))
+		for range 3 {
+			s.complete(t.Context(), from, r)
+		}
+		if r.published != nil {
+			t.Fatalf("%s: %+v does not wait for DNS", urls, r.published)
+		}
+		r.unanswered = r.unanswered.Add(-completeInterval)
+		s.complete(t.Context(), from, r)
+		if r.published == nil || r.published.id != "opc.tcp://oven:1" || r.published.url != best || time.Until(r.next) < completeInterval/2 {
+			t.Errorf("%s: got %+v, and the next look-up is at %v", urls, r.published, r.next)
+		}
 	}
-
-	// It does not wait for ever.
-	press.stop()
-	began := time.Now()
-	w = discover(t, Options{}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1, misses: 1}",
-		quoted([]string{oven.url, press.url}))
-	if got := w.firstList(); !slices.Equal(got, []string{oven.url}) || time.Since(began) < 3*time.Second {
-		t.Errorf("the first list is %q, after %v", got, time.Since(began))
+	if n := failures(t, registry)[reasonResolve]; n != 2 {
+		t.Errorf("%v failures are counted, want one of each server", n)
 	}
-	press.start(t, "Press", nil)
 }
