@@ -50,7 +50,10 @@ func TestLoopback(t *testing.T) {
 	t.Parallel()
 	itself := describe(ua.ApplicationTypeServer, "Oven", "opc.tcp://node-1:4840/UA")
 	p := startServer(t, "Oven", func() []*ua.ApplicationDescription { return []*ua.ApplicationDescription{itself} })
-	discover(t, Options{Resolver: fakeResolver{"node-1": "192.0.2.1"}}, oneURL, p.url).expect("opc.tcp://node-1:4840/UA")
+	device := discover(t, Options{Resolver: fakeResolver{"node-1": "192.0.2.1"}}, oneURL, p.url).expect("opc.tcp://node-1:4840/UA")[0]
+	if got := device.Properties[PropertyURL]; got != device.ID {
+		t.Errorf("the URL is %s", got)
+	}
 	discover(t, Options{Resolver: fakeResolver{}}, oneURL, p.url).expect(p.url + "/UA")
 }
 
@@ -158,8 +161,11 @@ func TestServersWaitForDNS(t *testing.T) {
 	w := discover(t, Options{Resolver: resolver, Metrics: monitor.New(registry), Log: slog.New(slog.NewTextHandler(log, nil))},
 		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1}", quoted([]string{lds.url, mill.url}))
 	w.expect("opc.tcp://192.0.2.9:4840")
-	polls := lds.finds.Load()
+	polls, asks := lds.finds.Load(), lds.asks.Load()
 	await(t, "three more polls", func() bool { return lds.finds.Load() >= polls+3 })
+	if got := lds.asks.Load(); got != asks {
+		t.Errorf("%d questions about endpoints, want %d: they rarely change", got, asks)
+	}
 	if n, said := failures(t, registry)[reasonResolve], log.count("DNS does not answer"); n != 3 || said != 3 {
 		t.Errorf("%v failures are counted, and %d are in the log; want one of each of three servers", n, said)
 	}
