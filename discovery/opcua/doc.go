@@ -7,9 +7,8 @@
 // which decides what the handler may connect to; and merge.go, which makes one device of an
 // application with several URLs. Package uatcp speaks the protocol.
 //
-// Always: the id of a server is the URL that Akri's handler would use, and has the host that was
-// asked if a server that answers there reports only addresses at which it was not asked; a server
-// waits for DNS if its id depends on it. What a discovery server reports makes the handler connect
-// only to that discovery server's own host, unless the author allows others. Never: a session with
-// a server, or a value of one in the log.
+// Always: the id of a server is the URL that Akri's handler would use, but has the host that was
+// asked if a server that answers there reports only other addresses. What a discovery server
+// reports makes the handler connect only to that discovery server's own host, unless the author
+// allows others. Never: a session with a server, or a value of one in the log.
 package opcua

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/opcua/uatcp"
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -42,7 +43,6 @@ type server struct {
 	location    application // only the URL, the id and the addresses
 	description application
 	next        time.Time
-	unanswered  time.Time // when DNS has not answered about its name, while nothing was known
 
 	// published is nil until its name was looked up.
 	published *application
@@ -64,12 +64,10 @@ func (s *search) complete(ctx context.Context, from origin, r *server) {
 		if s.calls.Acquire(ctx, 1) != nil {
 			return // nothing is published any longer
 		}
-		isKnown := s.lookUp(ctx, from, r)
-		s.calls.Release(1)
-		if !isKnown {
-			return
+		if s.lookUp(ctx, from, r) {
+			r.next = soon()
 		}
-		r.next = soon()
+		s.calls.Release(1)
 	}
 	a := r.reported
 	if r.isSelf {
@@ -89,17 +87,18 @@ func (s *search) complete(ctx context.Context, from origin, r *server) {
 func soon() time.Time { return time.Now().Add(completeInterval - rand.N(completeInterval/5)) }
 
 // lookUp looks up the name of a server, and asks the server for its description if the
-// handler may connect to it. It reports whether its id is known, which may depend on DNS.
+// handler may connect to it. It reports whether DNS has answered, if the name matters.
 func (s *search) lookUp(ctx context.Context, from origin, r *server) (isKnown bool) {
 	chosen, addresses := r.moved, []netip.Addr{from.address}
+	isKnown = true
 	switch host := r.id.url.Host; {
 	case from.isElsewhere(host):
 	case strings.EqualFold(host, from.url.Host):
 		chosen = r.id // at the address that has answered
-	case s.waits(r, s.resolve(ctx, &r.name, host)):
-		return false
-	case !r.name.isMissing:
-		chosen, addresses = r.id, r.name.addresses
+	default:
+		if isKnown = s.awaitName(ctx, r); !r.name.isMissing {
+			chosen, addresses = r.id, r.name.addresses
+		}
 	}
 	id := chosen.text
 	if r.best != r.id {
@@ -110,7 +109,7 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) (isKnown bo
 	}
 	if r.isSelf {
 		r.location = application{id: id, url: chosen.url.String(), addresses: from.asked}
-		return true
+		return isKnown
 	}
 	permitted := reachable(from, chosen.url, addresses, s.details.Hosts)
 	if chosen.url.String() != r.location.url || len(permitted) == 0 {
@@ -122,7 +121,7 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) (isKnown bo
 	}
 	r.location = application{id: id, url: chosen.url.String(), addresses: withPort(addresses, chosen.url.Port)}
 	if len(permitted) == 0 {
-		return true
+		return isKnown
 	}
 	if described, err := s.describe(ctx, permitted, chosen.text); err != nil {
 		s.failed(err)
@@ -130,22 +129,29 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) (isKnown bo
 		described.urls = nil
 		r.description = described
 	}
-	return true
+	return isKnown
 }
 
-// waits reports whether a server waits for DNS to say whether its name exists, since its id
-// depends on that. After a minute, it does not wait any longer.
-func (s *search) waits(r *server, err error) bool {
-	if err == nil || r.name.isMissing || len(r.name.addresses) > 0 {
-		return false
+// awaitName looks up the name of a server. Its id depends on whether the name exists, so if DNS
+// does not answer, a new server waits for a moment; then it counts as if it did, as in Akri. It
+// reports whether DNS has answered, now or before.
+func (s *search) awaitName(ctx context.Context, r *server) (isKnown bool) {
+	patience := time.Now().Add(firstPatience)
+	for {
+		err := s.resolve(ctx, &r.name, r.id.url.Host)
+		switch {
+		case r.name.isMissing || len(r.name.addresses) > 0:
+			return true
+		case r.published != nil || ctx.Err() != nil:
+			return false
+		case !time.Now().Before(patience):
+			s.failed(err)
+			s.handler.options.Log.Warn("DNS does not answer whether the host of an OPC UA server exists; "+
+				"until it does, the server has this URL as its id", "url", r.id.text, "err", err)
+			return false
+		}
+		backoff.Sleep(ctx, minPause)
 	}
-	if r.unanswered.IsZero() {
-		r.unanswered = time.Now()
-		s.failed(err)
-		s.handler.options.Log.Warn("DNS does not answer about the host of an OPC UA server, which waits up to a minute",
-			"url", r.id.text, "err", err)
-	}
-	return time.Since(r.unanswered) < completeInterval
 }
 
 // resolve looks up the name of a host.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gopcua/opcua/ua"
@@ -143,8 +145,9 @@ func (r lateResolver) LookupNetIP(ctx context.Context, network, host string) ([]
 	}
 }
 
-// TestServersWaitForDNS checks that ids do not depend on whether DNS answers when the handler
-// starts: servers whose names cannot be looked up wait. Others do not.
+// TestServersWaitForDNS checks that ids do not depend on whether DNS answers in the first moment
+// after the handler has started. Later, servers whose names cannot be looked up are devices with
+// the ids that they have if the names exist.
 func TestServersWaitForDNS(t *testing.T) {
 	t.Parallel()
 	itself := describe(ua.ApplicationTypeServer, "Mill", "opc.tcp://mill:4840")
@@ -153,50 +156,64 @@ func TestServersWaitForDNS(t *testing.T) {
 		return []*ua.ApplicationDescription{
 			describe(ua.ApplicationTypeServer, "Oven", "opc.tcp://oven:4855"),
 			describe(ua.ApplicationTypeServer, "Press", "opc.tcp://press:4856/UA"),
-			describe(ua.ApplicationTypeServer, "Saw", "opc.tcp://192.0.2.9:4840"),
 		}
 	})
-	resolver := lateResolver{fakeResolver{"oven": "192.0.2.7", "mill": "192.0.2.8"}, make(chan struct{})}
-	registry, log := prometheus.NewRegistry(), &lines{}
-	w := discover(t, Options{Resolver: resolver, Metrics: monitor.New(registry), Log: slog.New(slog.NewTextHandler(log, nil))},
-		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1}", quoted([]string{lds.url, mill.url}))
-	w.expect("opc.tcp://192.0.2.9:4840")
+	start := func() (w *watcher, back func(), counted func() (count float64, lines int)) {
+		resolver := lateResolver{fakeResolver{"oven": "192.0.2.7", "mill": "192.0.2.8"}, make(chan struct{})}
+		registry, log := prometheus.NewRegistry(), &lines{}
+		w = discover(t, Options{Resolver: resolver, Metrics: monitor.New(registry), Log: slog.New(slog.NewTextHandler(log, nil))},
+			"{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1}", quoted([]string{lds.url, mill.url}))
+		return w, func() { close(resolver.isBack) }, func() (float64, int) {
+			return failures(t, registry)[reasonResolve], log.count("DNS does not answer")
+		}
+	}
+	right := []string{"opc.tcp://127.0.0.1:4856/UA", "opc.tcp://mill:4840", "opc.tcp://oven:4855"}
+	w, back, _ := start()
+	finds := lds.finds.Load()
+	await(t, "an answer of the discovery server", func() bool { return lds.finds.Load() > finds })
+	w.none()
+	back()
+	if got := w.firstList(); !slices.Equal(got, right) {
+		t.Errorf("the first list is %q, want %q", got, right)
+	}
+	w.stop()
+
+	w, back, counted := start()
+	want := []string{"opc.tcp://mill:4840", "opc.tcp://oven:4855", "opc.tcp://press:4856/UA"}
+	if got := w.firstList(); !slices.Equal(got, want) {
+		t.Errorf("without DNS, the first list is %q, want %q", got, want)
+	}
 	polls, asks := lds.finds.Load(), lds.asks.Load()
 	await(t, "three more polls", func() bool { return lds.finds.Load() >= polls+3 })
 	if got := lds.asks.Load(); got != asks {
 		t.Errorf("%d questions about endpoints, want %d: they rarely change", got, asks)
 	}
-	if n, said := failures(t, registry)[reasonResolve], log.count("DNS does not answer"); n != 3 || said != 3 {
-		t.Errorf("%v failures are counted, and %d are in the log; want one of each of three servers", n, said)
+	if count, lines := counted(); count != 3 || lines != 3 {
+		t.Errorf("%v failures are counted, and %d are in the log; want one of each server", count, lines)
 	}
-	close(resolver.isBack)
-	w.expect("opc.tcp://127.0.0.1:4856/UA", "opc.tcp://192.0.2.9:4840", "opc.tcp://mill:4840", "opc.tcp://oven:4855")
+	back()
+	w.expect(right...)
 }
 
-// TestNoDNS checks that a server becomes a device even if DNS never answers about its name.
+// TestNoDNS checks what is published of servers about whose names DNS does not answer.
 func TestNoDNS(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	s := newSearch(New(Options{Resolver: fakeResolver{"oven": "fails"}, Metrics: monitor.New(registry)}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
-	from := asked(t, "opc.tcp://10.0.0.5:4840", "10.0.0.5")
 	for urls, best := range map[string]string{
 		"opc.tcp://oven:1":                      "opc.tcp://oven:1",
 		"opc.tcp://oven:1 opc.tcp://10.0.1.7:1": "opc.tcp://10.0.1.7:1",
 	} {
-		r := &server{}
-		r.id, r.best, _ = from.choose(candidates(strings.Fields(urls)))
-		for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSearch(New(Options{Resolver: fakeResolver{"oven": "fails"}}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+			r := &server{}
+			from := asked(t, "opc.tcp://10.0.0.5:4840", "10.0.0.5")
+			r.id, r.best, _ = from.choose(candidates(strings.Fields(urls)))
+			began := time.Now()
 			s.complete(t.Context(), from, r)
-		}
-		if r.published != nil {
-			t.Fatalf("%s: %+v does not wait for DNS", urls, r.published)
-		}
-		r.unanswered = r.unanswered.Add(-completeInterval)
-		s.complete(t.Context(), from, r)
-		if r.published == nil || r.published.id != "opc.tcp://oven:1" || r.published.url != best || time.Until(r.next) < completeInterval/2 {
-			t.Errorf("%s: got %+v, and the next look-up is at %v", urls, r.published, r.next)
-		}
-	}
-	if n := failures(t, registry)[reasonResolve]; n != 2 {
-		t.Errorf("%v failures are counted, want one of each server", n)
+			if r.published == nil || r.published.id != "opc.tcp://oven:1" || r.published.url != best || time.Since(began) != firstPatience {
+				t.Errorf("%s: got %+v, after %v", urls, r.published, time.Since(began))
+			}
+			if !r.next.IsZero() {
+				t.Errorf("%s: DNS is asked again in %v", urls, time.Until(r.next))
+			}
+		})
 	}
 }
