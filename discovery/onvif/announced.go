@@ -1,9 +1,11 @@
 package onvif
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"akri.sh/akri/discovery/onvif/details"
@@ -41,7 +43,6 @@ func (t *tracker) record(now time.Time, from netip.Addr, a wsdiscovery.Announcem
 	if len(a.XAddrs) == 0 {
 		a.XAddrs = []string{usualURL(from)}
 	}
-	slices.Sort(a.XAddrs) // of several spellings, the same one counts each time
 	var fault error
 	heard := false
 	for _, xaddr := range a.XAddrs {
@@ -82,6 +83,10 @@ func (t *tracker) hear(now time.Time, from netip.Addr, k key, written string, he
 		}
 		// It may have another address now.
 		t.suspect(now, k.uuid, func(other *camera) bool { return other.host != c.host })
+	}
+	// The shortest spelling counts: the one without the usual port.
+	if cmp.Or(len(written)-len(c.written), strings.Compare(written, c.written)) < 0 {
+		c.written, t.changed = written, true
 	}
 	if c.missed > 0 {
 		c.from = from // another host may speak for it now, if foreign URLs are allowed

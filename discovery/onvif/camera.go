@@ -74,7 +74,7 @@ type facts map[string]string
 type camera struct {
 	key
 
-	// written is its URL as it was announced first.
+	// written is the shortest spelling of its URL that was announced.
 	written string
 	// host is the host in its URL.
 	host string

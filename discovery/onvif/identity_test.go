@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
 )
 
@@ -94,32 +93,12 @@ func TestUUIDThatChanges(t *testing.T) {
 	b.wants("without a MAC address")
 }
 
-// TestFirstListIsAList checks what the first list waits for.
-func TestFirstListIsAList(t *testing.T) {
+// TestSpareURL has a camera with a second URL that does not answer.
+func TestSpareURL(t *testing.T) {
 	b := newBench(t, "id: uuid")
 	b.hears(wsdiscovery.Match, 1)
-	settled := func(what string, want bool) {
-		t.Helper()
-		if b.settled() != want {
-			t.Errorf("%s: settled is %v", what, !want)
-		}
-	}
-	settled("it has not been asked", false)
-	b.works()
-	settled("it has not answered", false)
-	b.now = b.now.Add(minRetryDelay)
-	for _, r := range b.begin(b.now) {
-		b.ended(b.now, outcome{request: r, alive: true, uuid: r.uuid, incomplete: true})
-	}
-	settled("it has not answered all questions", false)
-	b.now = b.now.Add(2 * b.settings.Interval())
-	for _, r := range b.begin(b.now) {
-		b.ended(b.now, outcome{request: r, alive: true, uuid: r.uuid, incomplete: true})
-	}
-	settled("it has not answered them again", true)
-	b.settings.ID = details.ByMAC
-	settled("it has not answered what its id is", false)
-	b.settings.ID = details.ByUUID
+	b.works(1)
+	b.wants("one URL", 1)
 	from, a := cameraNumber(wsdiscovery.Match, 2)
 	a.UUID = "uuid-1"
 	b.announced(b.now, from, a)
@@ -127,7 +106,28 @@ func TestFirstListIsAList(t *testing.T) {
 		if r.spare != (r.url == a.XAddrs[0]) {
 			t.Errorf("%s is spare: %v", r.url, r.spare)
 		}
-		b.ended(b.now, outcome{request: r, alive: !r.spare, uuid: r.uuid})
 	}
-	settled("it does not answer at another URL", true)
+}
+
+// TestSpellingsInTurns has a camera that writes its URL in another way each time. The shortest
+// one counts.
+func TestSpellingsInTurns(t *testing.T) {
+	spellings := []string{"http://10.0.0.1:80/x", "HTTP://10.0.0.1:80/x", "http://10.0.0.1/x"} // each is better than those before
+	for first := range spellings {
+		b, best := newBench(t, ""), -1
+		for n := range 2 * len(spellings) {
+			i := (first + n) % len(spellings)
+			from, a := cameraNumber(wsdiscovery.Match, 1)
+			a.XAddrs = spellings[i : i+1]
+			b.announced(b.now, from, a)
+			for _, r := range b.begin(b.now) {
+				b.ended(b.now, outcome{request: r, alive: true, uuid: r.uuid})
+			}
+			isChanged := b.changed
+			if got := b.devices()[0].Properties[PropertyServiceURL]; got != spellings[max(i, best)] || isChanged != (i > best) {
+				t.Errorf("%s, first %s: got %s, changed %v", spellings[i], spellings[first], got, isChanged)
+			}
+			best = max(i, best)
+		}
+	}
 }

@@ -73,9 +73,9 @@ const (
 	minProbePause = time.Second
 	// minSendPause is the minimum time between two lists.
 	minSendPause = 500 * time.Millisecond
-	// maxFirstWait bounds how long the first list waits for cameras that are slow or start at
-	// the same time, after the time for answers to the first probes.
-	maxFirstWait = time.Minute
+	// maxFirstWait bounds how long the first list waits for slow cameras, after the time
+	// for answers to the first probes.
+	maxFirstWait = 10 * time.Second
 	// minClockDifference is the difference of two readings of a clock that matters: cameras
 	// accept credentials whose time is wrong by some seconds.
 	minClockDifference = 5 * time.Second

@@ -232,20 +232,16 @@ func TestRealAddresses(t *testing.T) {
 	inNamespace(t)
 	f := newFakeNetwork(t)
 	f.plug(&fakeCamera{host: host(30), uuid: "c"})
-	f.plug(&fakeCamera{host: host(31), uuid: "d", slow: 100 * time.Millisecond, up: time.Now().Add(4 * time.Second)})
 	d := discover(t, "{discoveryTimeoutSeconds: 1, intervalSeconds: 1, misses: 1, interfaces: [none],"+
 		" addresses: [10.78.0.30, 10.78.0.31]}", nil)
-	select {
-	case devices := <-d.lists:
-		if len(devices) != 2 || devices[0].ID != "http://10.78.0.30/onvif/device_service-c" {
-			t.Errorf("the first list is %v, want both cameras", devices)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("no list")
+	if devices := d.await(1, 10*time.Second); devices[0].ID != "http://10.78.0.30/onvif/device_service-c" {
+		t.Errorf("got %v", devices[0])
 	}
 	if f.probes.Load() > 0 {
 		t.Error("probes were sent to an interface that is not named")
 	}
+	f.plug(&fakeCamera{host: host(31), uuid: "d", slow: 100 * time.Millisecond})
+	d.await(2, 10*time.Second)
 }
 
 // TestRealAddressesOfIPv6 probes a listed address of IPv6, and hears its answer.

@@ -288,12 +288,10 @@ func (t *tracker) jitter(d time.Duration) time.Duration {
 	return d - d/10 + time.Duration(t.random()*float64(d/5))
 }
 
-// settled reports whether every camera has answered, by one of its URLs, and has said what
-// decides whether it is a device; what else it has not answered, it has been asked twice.
+// settled reports whether every camera has been asked at least once.
 func (t *tracker) settled() bool {
 	for _, c := range t.cameras {
-		isMissing := c.facts.id(t.settings.ID, c.uuid) == "" || !c.admitted(t.settings)
-		if c.found.IsZero() && !t.isSpare(c) || c.incomplete == 1 || c.incomplete > 0 && isMissing {
+		if !c.asked {
 			return false
 		}
 	}

@@ -27,15 +27,17 @@ type application struct {
 	// id identifies it, and url is where it can be reached. Both are chosen from urls.
 	id, url string
 	urls    []candidate
-	// isAsked says that it has answered itself, at a URL of the Configuration or of a finder.
+	// isAsked says that it has answered itself, at the URL that is its id, which is one of the
+	// Configuration or of a finder.
 	isAsked bool
 	// name, uri and product are what a server reports, and therefore any text.
 	name, uri, product string
 	// kind is the type of the application, or empty if only a record of a network describes
 	// it.
 	kind string
-	// addresses are those of the URL's host, with its port.
-	addresses []netip.AddrPort
+	// addresses are those of the URL's host, with its port, and claims are those that an
+	// application has reported when it has answered itself.
+	addresses, claims []netip.AddrPort
 	// endpoints are the security policies and modes; empty if they are unknown.
 	endpoints string
 }

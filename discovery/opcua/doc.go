@@ -7,9 +7,8 @@
 // which decides what the handler may connect to; and merge.go, which makes one device of an
 // application with several URLs. Package uatcp speaks the protocol.
 //
-// Always: the id of a server that answers at a URL of the Configuration has that URL's host,
-// and another server's id is the URL that Akri's handler would use; whether DNS, or anything
-// else, answers at the moment makes no difference. What a discovery server reports makes the handler connect only to that
-// discovery server's own host, unless the author allows others. Never: a session with a
-// server, or a value of one in the log.
+// Always: the id of a server is the URL that Akri's handler would use, but has the host that was
+// asked if a server that answers there reports only other addresses. What a discovery server
+// reports makes the handler connect only to that discovery server's own host, unless the author
+// allows others. Never: a session with a server, or a value of one in the log.
 package opcua

@@ -233,8 +233,8 @@ func TestFaultyServers(t *testing.T) {
 	metrics := monitor.New(registry)
 	began := time.Now()
 	w := discover(t, Options{Metrics: metrics},
-		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: "+
-			"['opc.tcp://%s', 'opc.tcp://%s', 'opc.tcp://127.0.0.1:%d', 'opc.tcp://no.invalid', '%s']}}, intervalSeconds: 1, misses: 1}",
+		"opcuaDiscoveryMethod: {standard: {discoveryUrls: "+
+			"['opc.tcp://%s', 'opc.tcp://%s', 'opc.tcp://127.0.0.1:%d', 'opc.tcp://no.invalid', '%s']}}",
 		web, silent, freePort(t), p.url)
 	w.expect(p.url)
 	if took := time.Since(began); took > 30*time.Second { // three seconds on an idle machine
@@ -338,6 +338,9 @@ func TestAnnounced(t *testing.T) {
 	if all[0].text != "opc.tcp://192.0.2.1:4840/UA" || len(all[0].addresses) != 2 || all[0].order != 3 {
 		t.Errorf("the targets are %+v", all)
 	}
+	if isOnLink := onLink(); isOnLink(addr("127.0.0.1")) || isOnLink(addr("169.254.1.1")) {
+		t.Error("loopback and link-local addresses are not used")
+	}
 }
 
 // lines is a log.
@@ -393,7 +396,7 @@ func TestMDNS(t *testing.T) {
 	await(t, "no device", func() bool { return len(found()) == 0 })
 	polls := failures(t, registry)[reasonConnect]
 	await(t, "three more polls", func() bool { return failures(t, registry)[reasonConnect] >= polls+3 })
-	if n := log.count("has failed"); targets() != 1 || n != 1 {
+	if n := log.count("does not answer"); targets() != 1 || n != 1 {
 		t.Errorf("%d targets; %d lines say that the server, which is announced, does not answer", targets(), n)
 	}
 	p.start(t, "Oven", nil)
@@ -450,7 +453,7 @@ func TestFirstListOfBrowser(t *testing.T) {
 		browser := make(fakeBrowser)
 		w := discover(t, Options{Browser: &faultyBrowser{fakeBrowser: browser}, Resolver: fakeResolver{}},
 			"{opcuaDiscoveryMethod: {mdns: {}, standard: {discoveryUrls: ['opc.tcp://plc']}}, intervalSeconds: 1, misses: 1}")
-		time.Sleep(browseRetry + 5*time.Second)
+		time.Sleep(browseRetry + firstPatience + time.Second)
 		synctest.Wait()
 		if len(w.lists) > 0 {
 			t.Errorf("the first list is %v, without that of the browser", <-w.lists)

@@ -14,7 +14,7 @@ import (
 //
 // With id: url, applications are the same if they have the same application URI, or one of
 // them none, and the same URL, or if they have the same application URI and an address in
-// common: the same server, under several names. Equal application URIs alone prove nothing,
+// common, or one claims an address of the other: the same server, under several names. Equal application URIs alone prove nothing,
 // since many servers have a default one. With id: applicationUri, the author says that they
 // are unique.
 //
@@ -44,41 +44,64 @@ func devices(d *details.Details, applications []application) []discovery.Device 
 // distinctID returns an id for an application whose id another one has, too.
 func distinctID(id string, a application) string { return id + "#" + cmp.Or(a.uri, a.name) }
 
-// group returns applications that are the same, in the order of their first members.
+// group returns applications that are the same, in the order of their first members. Networks
+// may have thousands, so they are not compared with each other.
 func group(applications []application, byURI bool) [][]application {
-	var groups [][]application
-	for _, a := range applications {
-		first := -1 // the first group of the application
-		for i, members := range groups {
-			isOther := func(b application) bool { return a.uri != "" && b.uri != "" && a.uri != b.uri }
-			isSame := func(b application) bool { return same(a, b, byURI) }
-			switch {
-			case !slices.ContainsFunc(members, isSame) || slices.ContainsFunc(members, isOther):
-			case first >= 0 && a.uri == "": // it says nothing about both
-			case first < 0:
-				first, groups[i] = i, append(members, a)
-			default:
-				groups[first], groups[i] = append(groups[first], members...), nil
-			}
+	before := make([]int, len(applications)) // one that is the same, or the application itself
+	first := func(i int) int {
+		for before[i] != i {
+			before[i] = before[before[i]] // the next time is shorter
+			i = before[i]
 		}
-		if first < 0 {
-			groups = append(groups, []application{a})
+		return i
+	}
+	type feature struct {
+		uri, id string
+		address netip.AddrPort
+	}
+	owners := map[feature]int{} // the first application with a feature
+	share := func(i int, f feature, isOwner bool) {
+		owner, ok := owners[f]
+		switch {
+		case ok:
+			i, owner = first(i), first(owner)
+			before[max(i, owner)] = min(i, owner)
+		case isOwner:
+			owners[f] = i
 		}
+	}
+	for i, a := range applications {
+		before[i] = i
+		switch {
+		case a.uri == "":
+			continue
+		case byURI:
+			share(i, feature{uri: a.uri}, true)
+		default:
+			share(i, feature{uri: a.uri, id: a.id}, true)
+		}
+		for _, address := range a.addresses {
+			share(i, feature{uri: a.uri, address: address}, true)
+		}
+	}
+	for i, a := range applications {
+		for _, claim := range a.claims {
+			share(i, feature{uri: a.uri, address: claim}, false)
+		}
+		if _, ok := owners[feature{id: a.id}]; !ok && a.uri != "" {
+			owners[feature{id: a.id}] = i
+		}
+	}
+	for i, a := range applications {
+		if a.uri == "" {
+			share(i, feature{id: a.id}, true)
+		}
+	}
+	groups := make([][]application, len(applications))
+	for i, a := range applications {
+		groups[first(i)] = append(groups[first(i)], a)
 	}
 	return slices.DeleteFunc(groups, func(members []application) bool { return members == nil })
-}
-
-func same(a, b application, byURI bool) bool {
-	if a.uri == "" || a.uri != b.uri {
-		return a.id == b.id && (a.uri == "" || b.uri == "")
-	}
-	knows := func(a, b application) bool {
-		return slices.ContainsFunc(a.addresses, func(each netip.AddrPort) bool {
-			return slices.Contains(b.addresses, each) ||
-				slices.ContainsFunc(b.urls, func(other candidate) bool { return other.url.Address() == each.String() })
-		})
-	}
-	return byURI || a.id == b.id || knows(a, b) || knows(b, a)
 }
 
 // merge returns the first application, with what only others report.

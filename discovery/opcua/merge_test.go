@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"akri.sh/akri/discovery/opcua/details"
 	"akri.sh/akri/discovery/opcua/uatcp"
@@ -37,7 +38,7 @@ func TestDevices(t *testing.T) {
 	}
 	asked := func(address string, urls ...string) application {
 		a := server("opc.tcp://"+address, "urn:a", address)
-		a.urls = candidates(urls)
+		a.claims = addressesOf(candidates(urls))
 		return a
 	}
 	for name, tc := range map[string]struct {
@@ -174,6 +175,34 @@ func TestMergedProperties(t *testing.T) {
 	}
 }
 
+// same says which applications with URIs are the same.
+func same(a, b application, byURI bool) bool {
+	knows := func(a, b application) bool {
+		return slices.ContainsFunc(a.addresses, func(each netip.AddrPort) bool {
+			return slices.Contains(b.addresses, each) || slices.Contains(b.claims, each)
+		})
+	}
+	return a.uri == b.uri && (byURI || a.id == b.id || knows(a, b) || knows(b, a))
+}
+
+// TestManyApplications has a network of servers with a default application URI, and with as many
+// addresses as count.
+func TestManyApplications(t *testing.T) {
+	all := make([]application, maxServers)
+	for i := range all {
+		all[i] = application{id: fmt.Sprint("u", i), uri: "urn:a", kind: "Server"}
+		for n := range byte(maxAddresses) {
+			all[i].addresses = append(all[i].addresses, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), n}), 1))
+			all[i].claims = append(all[i].claims, netip.AddrPortFrom(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), n}), 1))
+		}
+	}
+	began := time.Now()
+	found := devices(parse(t, "opcuaDiscoveryMethod: {mdns: {}}"), all)
+	if took := time.Since(began); len(found) != maxServers || took > 3*time.Second { // a tenth of a second; comparing all takes eight
+		t.Errorf("%d devices, after %v", len(found), took)
+	}
+}
+
 // TestGroupsAtRandom compares the groups with a naive computation, whatever the order of
 // answers was.
 func TestGroupsAtRandom(t *testing.T) {
@@ -186,6 +215,8 @@ func TestGroupsAtRandom(t *testing.T) {
 			for range random.IntN(3) {
 				address := netip.AddrFrom4([4]byte{10, 0, 0, byte(random.IntN(5))})
 				all[i].addresses = append(all[i].addresses, netip.AddrPortFrom(address, 1))
+				address = netip.AddrFrom4([4]byte{10, 0, 0, byte(random.IntN(9))})
+				all[i].claims = append(all[i].claims, netip.AddrPortFrom(address, 1))
 			}
 		}
 		byURI := random.IntN(3) == 0

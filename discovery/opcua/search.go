@@ -23,9 +23,9 @@ const (
 	// its time, with all that its answer causes. A handler that restarts must not report a
 	// device as gone because it was not asked. Agents wait for five minutes.
 	maxFirstList = 285 * time.Second
-	// maxFirstPause bounds the interval between polls of a target that the first list waits
-	// for.
-	maxFirstPause = 2 * time.Second
+	// firstPatience is how long a target that fails is asked again when it is new: one lost
+	// answer must not report a device as gone either.
+	firstPatience = 3 * time.Second
 	// minPause is the minimum time between polls of a target that take longer than the
 	// interval, and between lists.
 	minPause = time.Second / 2

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/opcua/uatcp"
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -32,6 +33,7 @@ type server struct {
 	// id is the URL that identifies it, unless its host does not exist: then, moved does. best
 	// is the one that is most likely to be reachable.
 	id, moved, best candidate
+	isSelf          bool // it is the target itself
 
 	missed   int  // answers in a row without it
 	isLatest bool // it is in the answer that is being read
@@ -57,19 +59,20 @@ type name struct {
 // complete sets what is published of a server, with what the target does not say about it:
 // the addresses of its name, which decide about its URL, and its endpoints. What was known
 // stays valid if a look-up fails.
-func (s *search) complete(ctx context.Context, from origin, r *server) error {
+func (s *search) complete(ctx context.Context, from origin, r *server) {
 	if !time.Now().Before(r.next) {
-		if err := s.calls.Acquire(ctx, 1); err != nil {
-			return err
+		if s.calls.Acquire(ctx, 1) != nil {
+			return // nothing is published any longer
 		}
-		err := s.lookUp(ctx, from, r)
+		if s.lookUp(ctx, from, r) {
+			r.next = soon()
+		}
 		s.calls.Release(1)
-		if err != nil {
-			return err
-		}
-		r.next = soon()
 	}
 	a := r.reported
+	if r.isSelf {
+		a.isAsked, r.description = r.location.id == r.moved.text, from.self
+	}
 	if a.kind == "" && r.description.kind != "" {
 		a = r.description
 	}
@@ -78,26 +81,23 @@ func (s *search) complete(ctx context.Context, from origin, r *server) error {
 		a.endpoints = r.description.endpoints
 	}
 	r.published = &a
-	return nil
 }
 
 // soon returns when to look up again what rarely changes.
 func soon() time.Time { return time.Now().Add(completeInterval - rand.N(completeInterval/5)) }
 
 // lookUp looks up the name of a server, and asks the server for its description if the
-// handler may connect to it. It is an error if DNS does not say whether the name exists,
-// since the id depends on it.
-func (s *search) lookUp(ctx context.Context, from origin, r *server) error {
+// handler may connect to it. It reports whether DNS has answered, if the name matters.
+func (s *search) lookUp(ctx context.Context, from origin, r *server) (isKnown bool) {
 	chosen, addresses := r.moved, []netip.Addr{from.address}
-	if host := r.id.url.Host; !from.isElsewhere(host) {
-		err := s.resolve(ctx, &r.name, host)
-		switch {
-		case strings.EqualFold(host, from.url.Host):
-			chosen = r.id // at the address that has answered
-		case len(r.name.addresses) > 0:
+	isKnown = true
+	switch host := r.id.url.Host; {
+	case from.isElsewhere(host):
+	case strings.EqualFold(host, from.url.Host):
+		chosen = r.id // at the address that has answered
+	default:
+		if isKnown = s.awaitName(ctx, r); !r.name.isMissing {
 			chosen, addresses = r.id, r.name.addresses
-		case !r.name.isMissing:
-			return err
 		}
 	}
 	id := chosen.text
@@ -106,6 +106,10 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) error {
 		if addr, err := netip.ParseAddr(chosen.url.Host); err == nil {
 			addresses[0] = addr.Unmap()
 		}
+	}
+	if r.isSelf {
+		r.location = application{id: id, url: chosen.url.String(), addresses: from.asked}
+		return isKnown
 	}
 	permitted := reachable(from, chosen.url, addresses, s.details.Hosts)
 	if chosen.url.String() != r.location.url || len(permitted) == 0 {
@@ -117,7 +121,7 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) error {
 	}
 	r.location = application{id: id, url: chosen.url.String(), addresses: withPort(addresses, chosen.url.Port)}
 	if len(permitted) == 0 {
-		return nil
+		return isKnown
 	}
 	if described, err := s.describe(ctx, permitted, chosen.text); err != nil {
 		s.failed(err)
@@ -125,7 +129,29 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) error {
 		described.urls = nil
 		r.description = described
 	}
-	return nil
+	return isKnown
+}
+
+// awaitName looks up the name of a server. Its id depends on whether the name exists, so if DNS
+// does not answer, a new server waits for a moment; then it counts as if it did, as in Akri. It
+// reports whether DNS has answered, now or before.
+func (s *search) awaitName(ctx context.Context, r *server) (isKnown bool) {
+	patience := time.Now().Add(firstPatience)
+	for {
+		err := s.resolve(ctx, &r.name, r.id.url.Host)
+		switch {
+		case r.name.isMissing || len(r.name.addresses) > 0:
+			return true
+		case r.published != nil || ctx.Err() != nil:
+			return false
+		case !time.Now().Before(patience):
+			s.failed(err)
+			s.handler.options.Log.Warn("DNS does not answer whether the host of an OPC UA server exists; "+
+				"until it does, the server has this URL as its id", "url", r.id.text, "err", err)
+			return false
+		}
+		backoff.Sleep(ctx, minPause)
+	}
 }
 
 // resolve looks up the name of a host.

@@ -2,10 +2,13 @@ package opcua
 
 import (
 	"context"
+	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gopcua/opcua/ua"
@@ -49,7 +52,10 @@ func TestLoopback(t *testing.T) {
 	t.Parallel()
 	itself := describe(ua.ApplicationTypeServer, "Oven", "opc.tcp://node-1:4840/UA")
 	p := startServer(t, "Oven", func() []*ua.ApplicationDescription { return []*ua.ApplicationDescription{itself} })
-	discover(t, Options{Resolver: fakeResolver{"node-1": "192.0.2.1"}}, oneURL, p.url).expect("opc.tcp://node-1:4840/UA")
+	device := discover(t, Options{Resolver: fakeResolver{"node-1": "192.0.2.1"}}, oneURL, p.url).expect("opc.tcp://node-1:4840/UA")[0]
+	if got := device.Properties[PropertyURL]; got != device.ID {
+		t.Errorf("the URL is %s", got)
+	}
 	discover(t, Options{Resolver: fakeResolver{}}, oneURL, p.url).expect(p.url + "/UA")
 }
 
@@ -139,60 +145,75 @@ func (r lateResolver) LookupNetIP(ctx context.Context, network, host string) ([]
 	}
 }
 
-// TestFirstListWaitsForDNS checks that ids do not depend on whether DNS answers when the
-// handler starts: a server whose name cannot be looked up waits, and the first list with it.
-func TestFirstListWaitsForDNS(t *testing.T) {
+// TestServersWaitForDNS checks that ids do not depend on whether DNS answers in the first moment
+// after the handler has started. Later, servers whose names cannot be looked up are devices with
+// the ids that they have if the names exist.
+func TestServersWaitForDNS(t *testing.T) {
 	t.Parallel()
+	itself := describe(ua.ApplicationTypeServer, "Mill", "opc.tcp://mill:4840")
+	mill := startServer(t, "Mill", func() []*ua.ApplicationDescription { return []*ua.ApplicationDescription{itself} })
 	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
 		return []*ua.ApplicationDescription{
 			describe(ua.ApplicationTypeServer, "Oven", "opc.tcp://oven:4855"),
 			describe(ua.ApplicationTypeServer, "Press", "opc.tcp://press:4856/UA"),
 		}
 	})
-	want := []string{"opc.tcp://127.0.0.1:4856/UA", "opc.tcp://oven:4855"}
-	for _, host := range []string{"127.0.0.1", "lds"} {
-		resolver := lateResolver{fakeResolver{"oven": "192.0.2.7", "lds": "127.0.0.1"}, make(chan struct{})}
-		registry := prometheus.NewRegistry()
-		w := discover(t, Options{Resolver: resolver, Metrics: monitor.New(registry)},
-			"{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['opc.tcp://%s:%d']}}, intervalSeconds: 1, misses: 30}", host, lds.port)
-		await(t, "failed look-ups", func() bool { return failures(t, registry)[reasonResolve] >= 3 })
-		w.none()
-		close(resolver.isBack)
-		if host == "lds" {
-			want[0] = "opc.tcp://lds:4856/UA"
+	start := func() (w *watcher, back func(), counted func() (count float64, lines int)) {
+		resolver := lateResolver{fakeResolver{"oven": "192.0.2.7", "mill": "192.0.2.8"}, make(chan struct{})}
+		registry, log := prometheus.NewRegistry(), &lines{}
+		w = discover(t, Options{Resolver: resolver, Metrics: monitor.New(registry), Log: slog.New(slog.NewTextHandler(log, nil))},
+			"{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1}", quoted([]string{lds.url, mill.url}))
+		return w, func() { close(resolver.isBack) }, func() (float64, int) {
+			return failures(t, registry)[reasonResolve], log.count("DNS does not answer")
 		}
-		if got := w.firstList(); !slices.Equal(got, want) {
-			t.Errorf("the first list is %q, want %q", got, want)
-		}
-		w.stop()
 	}
+	right := []string{"opc.tcp://127.0.0.1:4856/UA", "opc.tcp://mill:4840", "opc.tcp://oven:4855"}
+	w, back, _ := start()
+	finds := lds.finds.Load()
+	await(t, "an answer of the discovery server", func() bool { return lds.finds.Load() > finds })
+	w.none()
+	back()
+	if got := w.firstList(); !slices.Equal(got, right) {
+		t.Errorf("the first list is %q, want %q", got, right)
+	}
+	w.stop()
+
+	w, back, counted := start()
+	want := []string{"opc.tcp://mill:4840", "opc.tcp://oven:4855", "opc.tcp://press:4856/UA"}
+	if got := w.firstList(); !slices.Equal(got, want) {
+		t.Errorf("without DNS, the first list is %q, want %q", got, want)
+	}
+	polls, asks := lds.finds.Load(), lds.asks.Load()
+	await(t, "three more polls", func() bool { return lds.finds.Load() >= polls+3 })
+	if got := lds.asks.Load(); got != asks {
+		t.Errorf("%d questions about endpoints, want %d: they rarely change", got, asks)
+	}
+	if count, lines := counted(); count != 3 || lines != 3 {
+		t.Errorf("%v failures are counted, and %d are in the log; want one of each server", count, lines)
+	}
+	back()
+	w.expect(right...)
 }
 
-// TestFirstListWaitsForServers checks that the first list has a server that answers a moment
-// after the handler has started.
-func TestFirstListWaitsForServers(t *testing.T) {
-	t.Parallel()
-	oven, press := startServer(t, "Oven", nil), startServer(t, "Press", nil)
-	press.stop()
-	registry := prometheus.NewRegistry()
-	w := discover(t, Options{Metrics: monitor.New(registry)},
-		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1, misses: 30}", quoted([]string{oven.url, press.url}))
-	await(t, "failed calls", func() bool { return failures(t, registry)[reasonConnect] >= 3 })
-	w.none()
-	press.start(t, "Press", nil)
-	want := []string{oven.url, press.url}
-	slices.Sort(want)
-	if got := w.firstList(); !slices.Equal(got, want) {
-		t.Errorf("the first list is %q, want %q", got, want)
+// TestNoDNS checks what is published of servers about whose names DNS does not answer.
+func TestNoDNS(t *testing.T) {
+	for urls, best := range map[string]string{
+		"opc.tcp://oven:1":                      "opc.tcp://oven:1",
+		"opc.tcp://oven:1 opc.tcp://10.0.1.7:1": "opc.tcp://10.0.1.7:1",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSearch(New(Options{Resolver: fakeResolver{"oven": "fails"}}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+			r := &server{}
+			from := asked(t, "opc.tcp://10.0.0.5:4840", "10.0.0.5")
+			r.id, r.best, _ = from.choose(candidates(strings.Fields(urls)))
+			began := time.Now()
+			s.complete(t.Context(), from, r)
+			if r.published == nil || r.published.id != "opc.tcp://oven:1" || r.published.url != best || time.Since(began) != firstPatience {
+				t.Errorf("%s: got %+v, after %v", urls, r.published, time.Since(began))
+			}
+			if !r.next.IsZero() {
+				t.Errorf("%s: DNS is asked again in %v", urls, time.Until(r.next))
+			}
+		})
 	}
-
-	// It does not wait for ever.
-	press.stop()
-	began := time.Now()
-	w = discover(t, Options{}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1, misses: 1}",
-		quoted([]string{oven.url, press.url}))
-	if got := w.firstList(); !slices.Equal(got, []string{oven.url}) || time.Since(began) < 3*time.Second {
-		t.Errorf("the first list is %q, after %v", got, time.Since(began))
-	}
-	press.start(t, "Press", nil)
 }

@@ -9,9 +9,8 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"akri.sh/akri/discovery/opcua/uatcp"
 	"akri.sh/akri/internal/backoff"
@@ -38,11 +37,10 @@ type target struct {
 	next     time.Time          // when it is asked for that again
 	servers  map[string]*server // that it reports, by URL and application URI
 	failures int                // in a row
-	patience time.Time          // until when the first list waits for it
 
 	// The search's mu guards these.
 	addresses []netip.AddrPort // of a server that was found
-	isPolled  bool             // there is a first result
+	isPolled  bool             // at least once
 	// published has the servers that are complete, ordered by URL.
 	published []application
 }
@@ -54,11 +52,14 @@ func (t *target) key() string { return string(t.method) + " " + t.text }
 // pauses spreads the handlers of many nodes.
 func (s *search) follow(ctx context.Context, t *target) {
 	interval := time.Duration(s.details.IntervalSeconds) * time.Second
-	// The first list waits for twice as long as it takes until a server is gone.
-	t.patience = time.Now().Add(interval * time.Duration(2*s.details.Misses+1))
+	patience := time.Now().Add(firstPatience)
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := s.poll(ctx, t)
+		if err != nil && time.Now().Before(patience) && backoff.Sleep(ctx, minPause) {
+			continue
+		}
+		patience = time.Time{}
 		if ctx.Err() != nil {
 			return
 		}
@@ -67,11 +68,7 @@ func (s *search) follow(ctx context.Context, t *target) {
 		if !s.publish(ctx, t) {
 			return
 		}
-		pause := min(interval, maxFirstPause)
-		if t.isPolled {
-			pause = interval
-		}
-		backoff.Sleep(ctx, max(time.Until(began.Add(pause*9/10+rand.N(pause/5))), minPause))
+		backoff.Sleep(ctx, max(time.Until(began.Add(interval*9/10+rand.N(interval/5))), minPause))
 	}
 }
 
@@ -81,11 +78,8 @@ func (s *search) note(t *target, err error) {
 	switch {
 	case err != nil:
 		s.failed(err)
-		if reason(err) == reasonUnsupported {
-			t.patience = time.Time{} // asking again does not help
-		}
 		if t.failures++; t.failures == 1 {
-			log.Warn("Asking an OPC UA server, or DNS for those that it knows, has failed; asking again with each poll", "err", err)
+			log.Warn("An OPC UA server does not answer; asking it again with each poll", "err", err)
 		}
 	case t.failures > 0:
 		t.failures = 0
@@ -94,26 +88,27 @@ func (s *search) note(t *target, err error) {
 }
 
 // poll asks a target, and completes what it reports. Nothing is published meanwhile: until
-// then, a server that is known stays as it was. The error may be that of DNS.
+// then, a server that is known stays as it was.
 func (s *search) poll(ctx context.Context, t *target) error {
 	from, err := s.ask(ctx, t)
 	s.judge(t, err == nil)
 	if err != nil {
 		return err
 	}
-	return s.completeAll(ctx, from, t)
+	s.completeAll(ctx, from, t)
+	return nil
 }
 
 // completeAll completes the servers that the latest answer of a target has. All of them wait for
-// calls at the same time, so that silent servers delay them once. The error is one of DNS.
-func (s *search) completeAll(ctx context.Context, from origin, t *target) error {
-	var group errgroup.Group
+// calls at the same time, so that silent servers delay them once.
+func (s *search) completeAll(ctx context.Context, from origin, t *target) {
+	var group sync.WaitGroup
 	for _, r := range t.servers { // in random order, so that a slow one is not always first
-		if r.missed == 0 && !r.reported.isAsked && r.id.text != "" {
-			group.Go(func() error { return s.complete(ctx, from, r) })
+		if r.missed == 0 && r.id.text != "" {
+			group.Go(func() { s.complete(ctx, from, r) })
 		}
 	}
-	return group.Wait()
+	group.Wait()
 }
 
 // judge ends the reading of an answer, and forgets the servers that were missing too often.
@@ -170,7 +165,11 @@ func (s *search) ask(ctx context.Context, t *target) (origin, error) {
 		})
 	})
 	var status uatcp.StatusCode
-	if t.method == standard && count == 0 && (err == nil || errors.As(err, &status)) && from.self.kind != "" && admits(s.details, from.self) {
+	hasAnswered := err == nil || errors.As(err, &status)
+	if hasAnswered && !time.Now().Before(t.next) {
+		t.next = soon()
+	}
+	if t.method == standard && count == 0 && hasAnswered && from.self.kind != "" && admits(s.details, from.self) {
 		s.report(t, from, from.self, true) // it does not say which servers it knows, but answers
 		return from, nil
 	}
@@ -178,7 +177,7 @@ func (s *search) ask(ctx context.Context, t *target) (origin, error) {
 }
 
 // askSelf asks a server for its own description: one that was found each time, others from
-// time to time.
+// time to time. A server that lists others may have none, or not answer such a question.
 func (s *search) askSelf(ctx context.Context, t *target, addresses []netip.AddrPort) error {
 	if t.method == network || t.method == standard && time.Now().Before(t.next) {
 		return nil
@@ -187,12 +186,11 @@ func (s *search) askSelf(ctx context.Context, t *target, addresses []netip.AddrP
 	switch {
 	case err == nil:
 		t.self = self
-	case t.method == direct || t.self.kind == "" && !errors.Is(err, uatcp.ErrMalformed) && time.Now().Before(t.patience):
+	case t.method == direct || t.next.IsZero() && t.failures < s.details.Misses && !errors.Is(err, uatcp.ErrMalformed):
 		return err
 	case t.next.IsZero():
 		s.failed(err)
 	}
-	t.next = soon()
 	return nil
 }
 
@@ -203,10 +201,12 @@ func (s *search) report(t *target, from origin, a application, isSelf bool) {
 	moved := from.relocate(id.url)
 	if isSelf {
 		moved = from.itself(a.urls)
-		// Each node has a loopback device: a URL that tells others more identifies the server.
-		if isSelf = !ok || !from.address.IsLoopback() || from.rank(id.url.Host) == 3; isSelf {
-			id, ok = moved, true
+		if t.method == direct { // its URL has the address at which it was found
+			moved.url.Host = t.url.Host
+			moved.text = moved.url.String()
 		}
+		id, best = from.chooseItself(id, moved, ok && t.method != direct)
+		ok = true
 	}
 	r := t.servers[id.text+" "+a.uri]
 	if r == nil {
@@ -221,12 +221,10 @@ func (s *search) report(t *target, from origin, a application, isSelf bool) {
 		}
 	}
 	if isSelf {
-		a.isAsked, a.id, a.url, a.addresses, a.endpoints = true, id.text, id.url.String(), from.asked, from.self.endpoints
-		r.published = &a
-	} else {
-		a.urls = nil // those that count are chosen
+		a.claims = addressesOf(a.urls)
 	}
-	r.id, r.moved, r.best, r.isLatest, r.reported = id, moved, best, true, a
+	a.urls = nil // those that count are chosen
+	r.id, r.moved, r.best, r.isSelf, r.isLatest, r.reported = id, moved, best, isSelf, true, a
 }
 
 // publish makes the servers that a target reports known to the search. It reports false if
@@ -239,11 +237,10 @@ func (s *search) publish(ctx context.Context, t *target) bool {
 			latest = append(latest, *r.published)
 		}
 	}
-	isPolled := t.isPolled || t.failures == 0 || !time.Now().Before(t.patience)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if isPolled != t.isPolled || !reflect.DeepEqual(latest, t.published) {
-		t.isPolled, t.published = isPolled, latest
+	if !t.isPolled || !reflect.DeepEqual(latest, t.published) {
+		t.isPolled, t.published = true, latest
 		s.notify()
 	}
 	if t.method != direct || t.failures < s.details.Misses ||

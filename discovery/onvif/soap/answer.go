@@ -25,10 +25,9 @@ type Response struct {
 	XMLName xml.Name
 	// Clock is from GetSystemDateAndTime.
 	Clock struct {
-		UTC             DateTime `xml:"UTCDateTime"`
-		Local           DateTime `xml:"LocalDateTime"`
-		TimeZone        string   `xml:"TimeZone>TZ"`
-		DaylightSavings string
+		UTC      DateTime `xml:"UTCDateTime"`
+		Local    DateTime `xml:"LocalDateTime"`
+		TimeZone string   `xml:"TimeZone>TZ"`
 	} `xml:"SystemDateAndTime"`
 	// GUID is that of GetEndpointReference.
 	GUID string

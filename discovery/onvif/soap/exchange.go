@@ -1,12 +1,14 @@
 package soap
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -40,30 +42,17 @@ func (c *Client) exchange(ctx context.Context, request *http.Request) (reply, er
 	defer func() { stop(); connection.Close() }()
 	request.Close = true
 	_ = request.Write(connection) // a device may answer before it has read everything
-	var data []byte
-	buffer := make([]byte, 16<<10)
-	for {
-		n, err := connection.Read(buffer)
-		data = append(data, buffer[:n]...)
-		found, length := readReply(data)
-		hasLength := length >= 0 && len(found.body) >= length
-		arrived := found.body[max(0, len(found.body)-n-128):] // the end tag may arrive in two parts
-		ended := envelopeEnd.Match(arrived) || hasLength && !bytes.Contains(found.body, []byte("Envelope")) ||
-			len(found.body) > envelope.MaxBytes || found.status == http.StatusUnauthorized || found.status/100 == 3
-		switch {
-		case found.status == 0 && len(data) > maxHeaderBytes:
-			return reply{}, fmt.Errorf("not accepted: a header with more than %d bytes", maxHeaderBytes)
-		case found.status > 0 && (ended || err != nil && (ctx.Err() == nil || hasLength || found.status != http.StatusOK)):
-			return found, nil
-		case err == nil:
-		case ctx.Err() != nil:
-			return reply{}, ctx.Err()
-		case len(data) == 0:
-			return reply{}, fmt.Errorf("%w: %w", errClosed, err)
-		default:
-			return reply{}, errors.New("the answer is not HTTP, or it is cut off")
-		}
+	reader := bufio.NewReader(connection)
+	var found reply
+	found.status, found.header, err = readHeader(reader)
+	hasEnded := found.status == http.StatusUnauthorized || found.status/100 == 3 // the body says nothing more
+	if err == nil && !hasEnded {
+		found.body, hasEnded = readBody(reader, found.header)
 	}
+	if ctx.Err() != nil && (err != nil || !hasEnded && found.status == http.StatusOK) {
+		return reply{}, ctx.Err()
+	}
+	return found, err
 }
 
 // dial connects to the host of a URL.
@@ -77,50 +66,66 @@ func (c *Client) dial(ctx context.Context, to *url.URL) (net.Conn, error) {
 
 var (
 	statusLine  = regexp.MustCompile(`HTTP/\d(?:\.\d)?[ \t]+(\d{3})`)
-	headerEnd   = regexp.MustCompile(`\r?\n\r?\n`)
 	envelopeEnd = regexp.MustCompile(`</(?:[^<>\s]+:)?Envelope\s*>`)
 )
 
-// readReply reads what has arrived of a reply, with the length that it announces, -1 if it
-// does not or is wrong. The status is 0 until the header is complete.
-func readReply(data []byte) (found reply, length int) {
-	before, _, isXML := bytes.Cut(data, []byte("<"))
-	line := statusLine.FindSubmatchIndex(before)
-	if line == nil && isXML {
-		return reply{status: http.StatusOK, header: http.Header{}, body: data}, -1
-	}
-	if line == nil {
-		return reply{}, -1
-	}
-	end := headerEnd.FindIndex(data[line[1]:])
-	if end == nil {
-		return reply{}, -1
-	}
-	head, body := string(data[line[1]:line[1]+end[0]]), data[line[1]+end[1]:]
-	found.status, _ = strconv.Atoi(string(data[line[2]:line[3]]))
-	if found.status < http.StatusOK { // another one follows
-		return readReply(body)
-	}
-	found.header = http.Header{}
-	for field := range strings.Lines(strings.ReplaceAll(head, "\x00", "")) {
-		if name, value, ok := strings.Cut(field, ":"); ok {
-			found.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+// readHeader reads up to the body, which may begin at once. A status below 200 precedes another
+// one.
+func readHeader(reader *bufio.Reader) (status int, header http.Header, err error) {
+	header = http.Header{}
+	var line []byte
+	for n := range maxHeaderBytes {
+		next, err := reader.ReadByte()
+		switch {
+		case err != nil && n == 0:
+			return 0, nil, fmt.Errorf("%w: %w", errClosed, err)
+		case err != nil:
+			return 0, nil, errors.New("the answer is not HTTP, or it is cut off")
+		case next == '<' && status == 0:
+			return http.StatusOK, header, reader.UnreadByte()
+		case next == 0:
+		case next != '\n':
+			line = append(line, next)
+		case status >= http.StatusOK && len(bytes.TrimSpace(line)) == 0:
+			return status, header, nil
+		default:
+			if found := statusLine.FindSubmatch(line); found != nil && status < http.StatusOK {
+				status, _ = strconv.Atoi(string(found[1]))
+			} else if name, value, ok := strings.Cut(string(line), ":"); ok {
+				header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+			}
+			line = line[:0]
 		}
 	}
-	found.body = body
-	isChunked := strings.EqualFold(found.header.Get("Transfer-Encoding"), "chunked")
-	if isChunked && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
-		unchunked, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(body)))
-		if err == nil {
-			return reply{found.status, found.header, unchunked}, len(unchunked)
+	return 0, nil, fmt.Errorf("not accepted: a header with more than %d bytes", maxHeaderBytes)
+}
+
+// readBody reads a body until its envelope ends, or until its length if there is none. hasEnded
+// is false if what precedes the end of the connection is not known to be all.
+func readBody(reader *bufio.Reader, header http.Header) (body []byte, hasEnded bool) {
+	from, length := io.Reader(reader), math.MaxInt
+	if strings.EqualFold(header.Get("Transfer-Encoding"), "chunked") {
+		if first, _ := reader.Peek(1); bytes.ContainsAny(first, "0123456789abcdefABCDEF") {
+			from = httputil.NewChunkedReader(reader)
 		}
-		if len(unchunked) > 0 { // else they are written in another way, around the document
-			found.body = unchunked
+	} else if announced, err := strconv.Atoi(header.Get("Content-Length")); err == nil && announced >= 0 {
+		length = announced
+	}
+	buffer, isEnvelope := make([]byte, 4<<10), false
+	for len(body) <= envelope.MaxBytes {
+		n, err := from.Read(buffer)
+		body = append(body, buffer[:n]...)
+		arrived := body[max(0, len(body)-n-128):] // the end tag may arrive in several parts
+		isEnvelope = isEnvelope || bytes.Contains(arrived, []byte("Envelope"))
+		switch {
+		case envelopeEnd.Match(arrived) || !isEnvelope && len(body) >= length:
+			return body, true
+		case err == nil:
+		case len(body) == 0 && from != reader && !errors.Is(err, io.EOF):
+			from = reader // the chunks are written in another way, around the document
+		default:
+			return body, errors.Is(err, io.EOF) || len(body) >= length
 		}
 	}
-	length, err := strconv.Atoi(found.header.Get("Content-Length"))
-	if err != nil || isChunked {
-		length = -1
-	}
-	return found, length
+	return body, true
 }

@@ -4,10 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"akri.sh/akri/discovery/onvif/envelope"
 )
 
 // device answers each connection with the next of some texts, and the last one again and
@@ -53,6 +58,7 @@ func TestUnusualHTTP(t *testing.T) {
 		"zeros first":                     "\x00\x00" + ok + length + "\r\n" + xml,
 		"an empty line first":             "\r\n" + ok + length + "\r\n" + xml,
 		"a zero in a header":              ok + "Server: a\x00b\r\n" + length + "\r\n" + xml,
+		"a zero in an empty line":         ok + length + "\x00\r\n" + xml,
 		"a header without a colon":        ok + "Camera 7\r\n" + length + "\r\n" + xml,
 		"a header with a strange name":    ok + "Über uns (c): 1\r\n" + length + "\r\n" + xml,
 		"a space before the colon":        ok + "Content-Length : 9\r\n\r\n" + xml,
@@ -73,6 +79,7 @@ func TestUnusualHTTP(t *testing.T) {
 		"chunks":                          ok + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(xml), xml),
 		"chunks, and a length":            ok + fmt.Sprintf("Content-Length: 3\r\nTransfer-Encoding: Chunked\r\n\r\n%x\n%s\n0\n\n", 380, xml),
 		"chunks without an end":           ok + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(xml), xml),
+		"chunks of another kind":          ok + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n0x%x\r\n%s\r\n", len(xml), xml),
 		"chunks that are none":            ok + "Transfer-Encoding: chunked\r\n\r\n" + xml,
 		"continue first":                  "HTTP/1.1 100 Continue\r\n\r\n" + ok + length + "\r\n" + xml,
 		"compressed, they say":            ok + "Content-Encoding: gzip\r\n" + length + "\r\n" + xml,
@@ -116,6 +123,79 @@ func TestUnusualHTTP(t *testing.T) {
 		if got, err := New(Options{}).Do(t.Context(), Call{URL: device(t, false, answer)}); err == nil || Alive(err) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
+	}
+}
+
+// endless repeats a text after another one, and counts what is read of it.
+type endless struct {
+	first, again string
+	count        int
+}
+
+func (e *endless) Read(into []byte) (n int, err error) {
+	for n < len(into) {
+		if e.first == "" {
+			e.first = e.again
+		}
+		copied := copy(into[n:], e.first)
+		n, e.first = n+copied, e.first[copied:]
+	}
+	e.count += n
+	return n, nil
+}
+
+// TestHostileHTTP has answers that never end, also with a byte in each packet. What is read and
+// what it takes are bounded.
+func TestHostileHTTP(t *testing.T) {
+	const ok, chunked = "HTTP/1.1 200 OK\r\n", "Transfer-Encoding: chunked\r\n\r\n"
+	for name, answer := range map[string]endless{
+		"zeros":                       {"", "\x00", 0},
+		"lines":                       {"", "\n", 0},
+		"a line":                      {ok, "x", 0},
+		"fields":                      {ok, "a:\n", 0},
+		"one field":                   {ok, "Server: a\r\n", 0},
+		"continue":                    {"", "HTTP/1.1 100 Continue\r\n\r\n", 0},
+		"a chunk":                     {ok + chunked + "fffffff\r\n<a>", "x", 0},
+		"chunks of a byte":            {ok + chunked, "1\r\nx\r\n", 0},
+		"a chunk's header":            {ok + chunked + "3\r\n<a>\r\n", "1", 0},
+		"the first chunk's header":    {ok + chunked, "1", 0},
+		"a chunk's extension":         {ok + chunked + "3;", "a", 0},
+		"a trailer":                   {ok + chunked + "0\r\n", "A: b\r\n", 0},
+		"a body":                      {ok + "\r\n", "x", 0},
+		"a body with a length":        {ok + "Content-Length: 9999999\r\n\r\n", "<a/>", 0},
+		"a body longer than it says":  {ok + "Content-Length: 5\r\n\r\n<Envelope>", "<a/>", 0},
+		"a body that begins again":    {"", "<Envelope>", 0},
+		"a body of ends, nearly":      {"", "</Envelope<", 0},
+		"a body with an end in parts": {"", "</", 0},
+	} {
+		for _, isSlow := range []bool{false, true} {
+			source := answer
+			var connection io.Reader = &source
+			if isSlow {
+				connection = iotest.OneByteReader(connection)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			reader := bufio.NewReader(connection)
+			_, header, err := readHeader(reader)
+			if err == nil {
+				_, _ = readBody(reader, header)
+			}
+			runtime.ReadMemStats(&after)
+			if source.count > 8*envelope.MaxBytes { // chunks of a byte have six bytes for it
+				t.Errorf("%s, slowly %v: %d bytes are read", name, isSlow, source.count)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > 2<<20 { // of all that is read, for each byte, it would be a GiB
+				t.Errorf("%s, slowly %v: %d bytes are allocated", name, isSlow, took)
+			}
+		}
+	}
+	// An end tag arrives in many parts, after the length that was announced.
+	source := strings.NewReader(ok + "Content-Length: 20\r\n\r\n" + okEnvelope + "never read")
+	reader := bufio.NewReaderSize(iotest.OneByteReader(source), 16)
+	_, header, err := readHeader(reader)
+	if body, hasEnded := readBody(reader, header); err != nil || !hasEnded || string(body) != okEnvelope || source.Len() != len("never read") {
+		t.Errorf("got %q, %v, %v, and %d bytes are left", body, hasEnded, err, source.Len())
 	}
 }
 
