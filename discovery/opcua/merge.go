@@ -85,8 +85,9 @@ func group(applications []application, byURI bool) [][]application {
 		}
 	}
 	for i, a := range applications {
-		for _, claim := range a.claims {
-			share(i, feature{uri: a.uri, address: claim}, false)
+		for _, claim := range a.urls {
+			addr, _ := netip.ParseAddr(claim.url.Host)
+			share(i, feature{uri: a.uri, address: netip.AddrPortFrom(addr.Unmap(), claim.url.Port)}, false)
 		}
 		if _, ok := owners[feature{id: a.id}]; !ok && a.uri != "" {
 			owners[feature{id: a.id}] = i
