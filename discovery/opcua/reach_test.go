@@ -221,6 +221,22 @@ func TestItself(t *testing.T) {
 	}
 }
 
+// TestDescribedLater has a server that describes itself only when it is known from a list.
+func TestDescribedLater(t *testing.T) {
+	search := newSearch(New(Options{Resolver: fakeResolver{"oven": "10.9.9.9"}}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+	from := asked(t, "opc.tcp://10.0.0.5:4840", "10.0.0.5")
+	x := &target{method: standard, candidate: from.candidate, servers: map[string]*server{}}
+	for isSelf, want := range []string{"opc.tcp://oven:4840/UA", "opc.tcp://10.0.0.5:4840/UA"} {
+		search.report(x, from, application{uri: "urn:a", urls: candidates([]string{"opc.tcp://oven:4840/UA"})}, isSelf == 1)
+		for _, r := range x.servers {
+			search.complete(t.Context(), from, r)
+			if r.published.url != want || r.published.id != "opc.tcp://oven:4840/UA" || len(x.servers) != 1 {
+				t.Errorf("got %+v of %d servers, want the URL %s", r.published, len(x.servers), want)
+			}
+		}
+	}
+}
+
 // TestBestURL checks which URL of a server that another one reports is most likely to be
 // reachable.
 func TestBestURL(t *testing.T) {

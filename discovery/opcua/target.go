@@ -237,6 +237,9 @@ func (s *search) report(t *target, from origin, a application, isSelf bool) {
 	if !isSelf {
 		a.urls = nil // those that count are chosen
 	}
+	if r.best != best {
+		r.next = time.Time{} // its URL changes now
+	}
 	r.id, r.moved, r.best, r.isSelf, r.isLatest, r.reported = id, moved, best, isSelf, true, a
 }
 
