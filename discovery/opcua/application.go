@@ -35,9 +35,8 @@ type application struct {
 	// kind is the type of the application, or empty if only a record of a network describes
 	// it.
 	kind string
-	// addresses are those of the URL's host, with its port, and claims are those that an
-	// application has reported when it has answered itself.
-	addresses, claims []netip.AddrPort
+	// addresses are those of the URL's host, with its port.
+	addresses []netip.AddrPort
 	// endpoints are the security policies and modes; empty if they are unknown.
 	endpoints string
 }

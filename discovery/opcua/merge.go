@@ -72,29 +72,28 @@ func group(applications []application, byURI bool) [][]application {
 	}
 	for i, a := range applications {
 		before[i] = i
-		switch {
-		case a.uri == "":
+		if a.uri == "" {
 			continue
-		case byURI:
-			share(i, feature{uri: a.uri}, true)
-		default:
-			share(i, feature{uri: a.uri, id: a.id}, true)
 		}
+		if _, ok := owners[feature{id: a.id}]; !ok { // for those without a URI
+			owners[feature{id: a.id}] = i
+		}
+		if byURI {
+			a.id = ""
+		}
+		share(i, feature{uri: a.uri, id: a.id}, true)
 		for _, address := range a.addresses {
 			share(i, feature{uri: a.uri, address: address}, true)
 		}
 	}
 	for i, a := range applications {
-		for _, claim := range a.claims {
-			share(i, feature{uri: a.uri, address: claim}, false)
-		}
-		if _, ok := owners[feature{id: a.id}]; !ok && a.uri != "" {
-			owners[feature{id: a.id}] = i
-		}
-	}
-	for i, a := range applications {
 		if a.uri == "" {
 			share(i, feature{id: a.id}, true)
+			continue
+		}
+		for _, claim := range a.urls {
+			addr, _ := netip.ParseAddr(claim.url.Host)
+			share(i, feature{uri: a.uri, address: netip.AddrPortFrom(addr.Unmap(), claim.url.Port)}, false)
 		}
 	}
 	groups := make([][]application, len(applications))

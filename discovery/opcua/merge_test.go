@@ -38,7 +38,7 @@ func TestDevices(t *testing.T) {
 	}
 	asked := func(address string, urls ...string) application {
 		a := server("opc.tcp://"+address, "urn:a", address)
-		a.claims = addressesOf(candidates(urls))
+		a.urls = candidates(urls)
 		return a
 	}
 	for name, tc := range map[string]struct {
@@ -179,7 +179,8 @@ func TestMergedProperties(t *testing.T) {
 func same(a, b application, byURI bool) bool {
 	knows := func(a, b application) bool {
 		return slices.ContainsFunc(a.addresses, func(each netip.AddrPort) bool {
-			return slices.Contains(b.addresses, each) || slices.Contains(b.claims, each)
+			return slices.Contains(b.addresses, each) ||
+				slices.ContainsFunc(b.urls, func(claim candidate) bool { return claim.url.Address() == each.String() })
 		})
 	}
 	return a.uri == b.uri && (byURI || a.id == b.id || knows(a, b) || knows(b, a))
@@ -193,7 +194,7 @@ func TestManyApplications(t *testing.T) {
 		all[i] = application{id: fmt.Sprint("u", i), uri: "urn:a", kind: "Server"}
 		for n := range byte(maxAddresses) {
 			all[i].addresses = append(all[i].addresses, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), n}), 1))
-			all[i].claims = append(all[i].claims, netip.AddrPortFrom(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), n}), 1))
+			all[i].urls = append(all[i].urls, candidates([]string{fmt.Sprintf("opc.tcp://11.%d.%d.%d", i>>8, i&255, n)})...)
 		}
 	}
 	began := time.Now()
@@ -215,8 +216,7 @@ func TestGroupsAtRandom(t *testing.T) {
 			for range random.IntN(3) {
 				address := netip.AddrFrom4([4]byte{10, 0, 0, byte(random.IntN(5))})
 				all[i].addresses = append(all[i].addresses, netip.AddrPortFrom(address, 1))
-				address = netip.AddrFrom4([4]byte{10, 0, 0, byte(random.IntN(9))})
-				all[i].claims = append(all[i].claims, netip.AddrPortFrom(address, 1))
+				all[i].urls = append(all[i].urls, candidates([]string{fmt.Sprintf("opc.tcp://10.0.0.%d:1", random.IntN(9))})...)
 			}
 		}
 		byURI := random.IntN(3) == 0

@@ -42,17 +42,6 @@ func candidates(urls []string) []candidate {
 	return all
 }
 
-// addressesOf returns the IP addresses in URLs, with their ports.
-func addressesOf(urls []candidate) []netip.AddrPort {
-	var all []netip.AddrPort
-	for _, each := range urls[:min(len(urls), maxAddresses)] {
-		if addr, err := netip.ParseAddr(each.url.Host); err == nil {
-			all = append(all, netip.AddrPortFrom(addr.Unmap(), each.url.Port))
-		}
-	}
-	return all
-}
-
 // owns reports whether a host is the one that was asked.
 func (o origin) owns(host string) bool {
 	addr, err := netip.ParseAddr(host)
@@ -102,21 +91,6 @@ func (o origin) choose(all []candidate) (id, best candidate, ok bool) {
 		best = id
 	}
 	return id, best, true
-}
-
-// chooseItself returns the URL that identifies the server that has answered, and the one where
-// it can be reached, which is moved: the one with the host that was asked. A name identifies it,
-// as in Akri. If a loopback device was asked, which each node has, what tells others more counts
-// in both cases.
-func (o origin) chooseItself(reported, moved candidate, isReported bool) (id, best candidate) {
-	rank := o.rank(reported.url.Host)
-	switch {
-	case isReported && o.address.IsLoopback() && (rank == 1 || rank == 2):
-		return reported, reported
-	case isReported && rank == 2:
-		return reported, moved
-	}
-	return moved, moved
 }
 
 // itself returns the URL of the server that has answered: the one that it reports if that

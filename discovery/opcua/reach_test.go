@@ -127,46 +127,113 @@ func TestIdentifyingURL(t *testing.T) {
 func TestItself(t *testing.T) {
 	search := newSearch(New(Options{Resolver: fakeResolver{"oven": "10.0.0.5"}}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
 	for name, tc := range map[string]struct {
-		asked  string
-		urls   []string
-		id     string
-		url    string // if it differs
-		method method
+		asked string
+		urls  []string
+		id    string
+		url   string // if it differs
 	}{
-		"no URL":                 {"opc.tcp://10.0.0.5:4840/", nil, "opc.tcp://10.0.0.5:4840/", "", standard},
-		"an empty URL":           {"opc.tcp://plc:4840", []string{""}, "opc.tcp://plc:4840", "", standard},
-		"another scheme":         {"opc.tcp://plc:4840", []string{"opc.wss://plc:443", "http://plc"}, "opc.tcp://plc:4840", "", standard},
-		"the same":               {"opc.tcp://10.0.0.5:4840/", []string{"opc.tcp://10.0.0.5:4840"}, "opc.tcp://10.0.0.5:4840", "", standard},
-		"the same with a path":   {"opc.tcp://10.0.0.5:4840/", []string{"opc.tcp://10.0.0.5:4840/UA"}, "opc.tcp://10.0.0.5:4840/UA", "", standard},
-		"the second":             {"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://10.9.0.5:4840", "opc.tcp://10.0.0.5:4840"}, "opc.tcp://10.0.0.5:4840", "", standard},
-		"an address of it":       {"opc.tcp://plc:4840/", []string{"opc.tcp://10.0.0.5:4840"}, "opc.tcp://10.0.0.5:4840", "", standard},
-		"a name, as in Akri":     {"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://oven:4840/UA"}, "opc.tcp://oven:4840/UA", "opc.tcp://10.0.0.5:4840/UA", standard},
-		"its name":               {"opc.tcp://oven:4840", []string{"opc.tcp://OVEN:4840/UA"}, "opc.tcp://OVEN:4840/UA", "", standard},
-		"another name":           {"opc.tcp://plc:4840", []string{"opc.tcp://oven:4840"}, "opc.tcp://oven:4840", "opc.tcp://plc:4840", standard},
-		"a name and a port":      {"opc.tcp://10.0.0.5:14840", []string{"opc.tcp://oven"}, "opc.tcp://oven", "opc.tcp://10.0.0.5:14840", standard},
-		"a name that is missing": {"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://press:4840/UA"}, "opc.tcp://10.0.0.5:4840/UA", "", standard},
-		"a container":            {"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://172.18.0.3:4840/"}, "opc.tcp://10.0.0.5:4840/", "", standard},
-		"a forwarded port":       {"opc.tcp://10.0.0.5:14840/", []string{"opc.tcp://10.0.0.5:4840"}, "opc.tcp://10.0.0.5:14840/", "", standard},
-		"any address":            {"opc.tcp://10.0.0.5:4840/", []string{"opc.tcp://[::]:4840/"}, "opc.tcp://10.0.0.5:4840/", "", standard},
-		"without brackets":       {"opc.tcp://10.0.0.5:4840/", []string{"opc.tcp://fd00::4:5:6:4840"}, "opc.tcp://10.0.0.5:4840/", "", standard},
-		"the path was written":   {"opc.tcp://10.0.0.5:4840/line/1", []string{"opc.tcp://press:4840/x"}, "opc.tcp://10.0.0.5:4840/line/1", "", standard},
-		"found, with a name":     {"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://oven:4840/UA"}, "opc.tcp://10.0.0.5:4840/UA", "", direct},
-		"found, without a port":  {"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://10.0.0.5"}, "opc.tcp://10.0.0.5:4840", "", direct},
-		"found, without a URL":   {"opc.tcp://10.0.0.5:4840", nil, "opc.tcp://10.0.0.5:4840", "", direct},
+		"no URL":       {"opc.tcp://10.0.0.5:4840/", nil, "opc.tcp://10.0.0.5:4840/", ""},
+		"an empty URL": {"opc.tcp://plc:4840", []string{""}, "opc.tcp://plc:4840", ""},
+		"another scheme": {
+			"opc.tcp://plc:4840", []string{"opc.wss://plc:443", "http://plc"},
+			"opc.tcp://plc:4840", "",
+		},
+		"the same": {
+			"opc.tcp://10.0.0.5:4840/", []string{"opc.tcp://10.0.0.5:4840"},
+			"opc.tcp://10.0.0.5:4840", "",
+		},
+		"the same with a path": {
+			"opc.tcp://10.0.0.5:4840/", []string{"opc.tcp://10.0.0.5:4840/UA"},
+			"opc.tcp://10.0.0.5:4840/UA", "",
+		},
+		"the second": {
+			"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://10.9.0.5:4840", "opc.tcp://10.0.0.5:4840"},
+			"opc.tcp://10.0.0.5:4840", "",
+		},
+		"an address of it": {
+			"opc.tcp://plc:4840/", []string{"opc.tcp://10.0.0.5:4840"},
+			"opc.tcp://10.0.0.5:4840", "",
+		},
+		"a name, as in Akri": {
+			"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://oven:4840/UA"},
+			"opc.tcp://oven:4840/UA", "opc.tcp://10.0.0.5:4840/UA",
+		},
+		"its name": {"opc.tcp://oven:4840", []string{"opc.tcp://OVEN:4840/UA"}, "opc.tcp://OVEN:4840/UA", ""},
+		"another name": {
+			"opc.tcp://plc:4840", []string{"opc.tcp://oven:4840"},
+			"opc.tcp://oven:4840", "opc.tcp://plc:4840",
+		},
+		"a name and a port": {
+			"opc.tcp://10.0.0.5:14840", []string{"opc.tcp://oven"},
+			"opc.tcp://oven", "opc.tcp://10.0.0.5:14840",
+		},
+		"a name that is missing": {
+			"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://press:4840/UA"},
+			"opc.tcp://10.0.0.5:4840/UA", "",
+		},
+		"a container": {
+			"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://172.18.0.3:4840/"},
+			"opc.tcp://10.0.0.5:4840/", "",
+		},
+		"a forwarded port": {
+			"opc.tcp://10.0.0.5:14840/", []string{"opc.tcp://10.0.0.5:4840"},
+			"opc.tcp://10.0.0.5:14840/", "",
+		},
+		"any address": {
+			"opc.tcp://10.0.0.5:4840/", []string{"opc.tcp://[::]:4840/"},
+			"opc.tcp://10.0.0.5:4840/", "",
+		},
+		"without brackets": {
+			"opc.tcp://10.0.0.5:4840/", []string{"opc.tcp://fd00::4:5:6:4840"},
+			"opc.tcp://10.0.0.5:4840/", "",
+		},
+		"the path was written": {
+			"opc.tcp://10.0.0.5:4840/line/1", []string{"opc.tcp://press:4840/x"},
+			"opc.tcp://10.0.0.5:4840/line/1", "",
+		},
+		"found, with a name": {
+			"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://oven:4840/UA"},
+			"opc.tcp://10.0.0.5:4840/UA", "",
+		},
+		"found, without a port": {
+			"opc.tcp://10.0.0.5:4840", []string{"opc.tcp://10.0.0.5"},
+			"opc.tcp://10.0.0.5:4840", "",
+		},
+		"found, without a URL": {"opc.tcp://10.0.0.5:4840", nil, "opc.tcp://10.0.0.5:4840", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := asked(t, tc.asked, "10.0.0.5")
 			from.self = application{uri: "urn:a", endpoints: "None/None"}
-			x := &target{method: tc.method, candidate: from.candidate, servers: map[string]*server{}}
+			x := &target{method: standard, candidate: from.candidate, servers: map[string]*server{}}
+			if strings.HasPrefix(name, "found") {
+				x.method = direct
+			}
 			search.report(x, from, application{uri: "urn:a", urls: candidates(tc.urls)}, true)
 			for _, r := range x.servers {
 				search.complete(t.Context(), from, r)
 				got := r.published
-				if url := cmp.Or(tc.url, tc.id); got == nil || got.id != tc.id || got.url != url || got.endpoints == "" || got.isAsked != (tc.url == "") {
+				url := cmp.Or(tc.url, tc.id)
+				if got == nil || got.id != tc.id || got.url != url || got.endpoints == "" || got.isAsked != (tc.url == "") {
 					t.Errorf("got %+v, want %s at %s", got, tc.id, url)
 				}
 			}
 		})
+	}
+}
+
+// TestDescribedLater has a server that describes itself only when it is known from a list.
+func TestDescribedLater(t *testing.T) {
+	search := newSearch(New(Options{Resolver: fakeResolver{"oven": "10.9.9.9"}}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+	from := asked(t, "opc.tcp://10.0.0.5:4840", "10.0.0.5")
+	x := &target{method: standard, candidate: from.candidate, servers: map[string]*server{}}
+	for isSelf, want := range []string{"opc.tcp://oven:4840/UA", "opc.tcp://10.0.0.5:4840/UA"} {
+		search.report(x, from, application{uri: "urn:a", urls: candidates([]string{"opc.tcp://oven:4840/UA"})}, isSelf == 1)
+		for _, r := range x.servers {
+			search.complete(t.Context(), from, r)
+			if r.published.url != want || r.published.id != "opc.tcp://oven:4840/UA" || len(x.servers) != 1 {
+				t.Errorf("got %+v of %d servers, want the URL %s", r.published, len(x.servers), want)
+			}
+		}
 	}
 }
 

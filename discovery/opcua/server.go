@@ -64,9 +64,8 @@ func (s *search) complete(ctx context.Context, from origin, r *server) {
 		if s.calls.Acquire(ctx, 1) != nil {
 			return // nothing is published any longer
 		}
-		if s.lookUp(ctx, from, r) {
-			r.next = soon()
-		}
+		r.next = soon()
+		s.lookUp(ctx, from, r)
 		s.calls.Release(1)
 	}
 	a := r.reported
@@ -87,16 +86,15 @@ func (s *search) complete(ctx context.Context, from origin, r *server) {
 func soon() time.Time { return time.Now().Add(completeInterval - rand.N(completeInterval/5)) }
 
 // lookUp looks up the name of a server, and asks the server for its description if the
-// handler may connect to it. It reports whether DNS has answered, if the name matters.
-func (s *search) lookUp(ctx context.Context, from origin, r *server) (isKnown bool) {
+// handler may connect to it.
+func (s *search) lookUp(ctx context.Context, from origin, r *server) {
 	chosen, addresses := r.moved, []netip.Addr{from.address}
-	isKnown = true
 	switch host := r.id.url.Host; {
 	case from.isElsewhere(host):
 	case strings.EqualFold(host, from.url.Host):
 		chosen = r.id // at the address that has answered
 	default:
-		if isKnown = s.awaitName(ctx, r); !r.name.isMissing {
+		if s.awaitName(ctx, r); !r.name.isMissing {
 			chosen, addresses = r.id, r.name.addresses
 		}
 	}
@@ -109,7 +107,7 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) (isKnown bo
 	}
 	if r.isSelf {
 		r.location = application{id: id, url: chosen.url.String(), addresses: from.asked}
-		return isKnown
+		return
 	}
 	permitted := reachable(from, chosen.url, addresses, s.details.Hosts)
 	if chosen.url.String() != r.location.url || len(permitted) == 0 {
@@ -121,7 +119,7 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) (isKnown bo
 	}
 	r.location = application{id: id, url: chosen.url.String(), addresses: withPort(addresses, chosen.url.Port)}
 	if len(permitted) == 0 {
-		return isKnown
+		return
 	}
 	if described, err := s.describe(ctx, permitted, chosen.text); err != nil {
 		s.failed(err)
@@ -129,28 +127,26 @@ func (s *search) lookUp(ctx context.Context, from origin, r *server) (isKnown bo
 		described.urls = nil
 		r.description = described
 	}
-	return isKnown
 }
 
 // awaitName looks up the name of a server. Its id depends on whether the name exists, so if DNS
-// does not answer, a new server waits for a moment; then it counts as if it did, as in Akri. It
-// reports whether DNS has answered, now or before.
-func (s *search) awaitName(ctx context.Context, r *server) (isKnown bool) {
+// does not answer, a new server waits for a moment. Then it counts as existing, as in Akri, and
+// DNS is asked again with the next poll.
+func (s *search) awaitName(ctx context.Context, r *server) {
 	patience := time.Now().Add(firstPatience)
-	for {
-		err := s.resolve(ctx, &r.name, r.id.url.Host)
-		switch {
-		case r.name.isMissing || len(r.name.addresses) > 0:
-			return true
-		case r.published != nil || ctx.Err() != nil:
-			return false
-		case !time.Now().Before(patience):
-			s.failed(err)
-			s.handler.options.Log.Warn("DNS does not answer whether the host of an OPC UA server exists; "+
-				"until it does, the server has this URL as its id", "url", r.id.text, "err", err)
-			return false
-		}
-		backoff.Sleep(ctx, minPause)
+	err := s.resolve(ctx, &r.name, r.id.url.Host)
+	isUnknown := func() bool { return !r.name.isMissing && len(r.name.addresses) == 0 && ctx.Err() == nil }
+	for isUnknown() && r.published == nil && time.Now().Before(patience) && backoff.Sleep(ctx, minPause) {
+		err = s.resolve(ctx, &r.name, r.id.url.Host)
+	}
+	if !isUnknown() {
+		return
+	}
+	r.next = time.Time{}
+	if r.published == nil {
+		s.failed(err)
+		s.handler.options.Log.Warn("DNS does not answer whether the host of an OPC UA server exists; "+
+			"until it does, the server has this URL as its id", "url", r.id.text, "err", err)
 	}
 }
 

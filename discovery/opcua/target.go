@@ -205,7 +205,16 @@ func (s *search) report(t *target, from origin, a application, isSelf bool) {
 			moved.url.Host = t.url.Host
 			moved.text = moved.url.String()
 		}
-		id, best = from.chooseItself(id, moved, ok && t.method != direct)
+		// A name that exists identifies it, as in Akri, but it can be reached where it was asked,
+		// except at a loopback device, which each node has: what tells others more is better.
+		rank, isLocal := from.rank(id.url.Host), from.address.IsLoopback()
+		isTelling := ok && t.method != direct && (rank == 2 || isLocal && rank == 1)
+		if best = id; !isTelling || !isLocal {
+			best = moved
+		}
+		if !isTelling {
+			id = moved
+		}
 		ok = true
 	}
 	r := t.servers[id.text+" "+a.uri]
@@ -220,10 +229,12 @@ func (s *search) report(t *target, from origin, a application, isSelf bool) {
 			s.failures.Failed(reasonNoURL, t.text, fmt.Errorf("%q, %s has no URL with the scheme opc.tcp that can be understood", a.name, a.uri))
 		}
 	}
-	if isSelf {
-		a.claims = addressesOf(a.urls)
+	if !isSelf {
+		a.urls = nil // those that count are chosen
 	}
-	a.urls = nil // those that count are chosen
+	if r.best != best {
+		r.next = time.Time{} // its URL changes now
+	}
 	r.id, r.moved, r.best, r.isSelf, r.isLatest, r.reported = id, moved, best, isSelf, true, a
 }
 

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -34,7 +33,11 @@ var errClosed = errors.New("the device closes the connection without an answer")
 // each answer without a word, and others serve one at a time. Package http would refuse what
 // many of them answer: lines without a colon in the header, zeros before it, wrong lengths.
 func (c *Client) exchange(ctx context.Context, request *http.Request) (reply, error) {
-	connection, err := c.dial(ctx, request.URL)
+	dial, port := c.plain.DialContext, "80"
+	if request.URL.Scheme == "https" {
+		dial, port = c.secure.DialContext, "443"
+	}
+	connection, err := dial(ctx, "tcp", net.JoinHostPort(request.URL.Hostname(), cmp.Or(request.URL.Port(), port)))
 	if err != nil {
 		return reply{}, err
 	}
@@ -53,15 +56,6 @@ func (c *Client) exchange(ctx context.Context, request *http.Request) (reply, er
 		return reply{}, ctx.Err()
 	}
 	return found, err
-}
-
-// dial connects to the host of a URL.
-func (c *Client) dial(ctx context.Context, to *url.URL) (net.Conn, error) {
-	dial, port := c.plain.DialContext, "80"
-	if to.Scheme == "https" {
-		dial, port = c.secure.DialContext, "443"
-	}
-	return dial(ctx, "tcp", net.JoinHostPort(to.Hostname(), cmp.Or(to.Port(), port)))
 }
 
 var (
