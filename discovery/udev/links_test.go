@@ -46,15 +46,15 @@ func TestLinks(t *testing.T) {
 		details string
 		want    string
 	}{
-		"the first has priority":                 {thermalCamera("  db L:10\n", ""), nil, whole, toFirst},
-		"the second has priority":                {thermalCamera("", "  db L:10\n"), later("c81:20"), whole, toSecond},
-		"a negative priority":                    {thermalCamera("", "  db L:-1\n"), nil, whole, toFirst},
-		"not a number":                           {thermalCamera("  db L:1\n", "  db L:high\n"), nil, whole, toFirst},
-		"equal ones, the first was seen later":   {thermalCamera("", ""), later("c81:20"), whole, toFirst},
-		"equal ones, the second was seen later":  {thermalCamera("  db L:3\n", "  db L:3\n"), later("c81:21"), whole, toSecond},
-		"two devices, one has priority":          {thermalCamera("", "  db L:1\n"), nil, "", video20 + cam21},
-		"two devices with equal ones have both":  {thermalCamera("", ""), nil, "", cam20 + cam21},
-		"a device that does not match has none": {thermalCamera("", "") + other, nil, "", cam20 + cam21},
+		"the first has priority":                   {thermalCamera("  db L:10\n", ""), nil, whole, toFirst},
+		"the second has priority":                  {thermalCamera("", "  db L:10\n"), later("c81:20"), whole, toSecond},
+		"a negative priority":                      {thermalCamera("", "  db L:-1\n"), nil, whole, toFirst},
+		"not a number":                             {thermalCamera("  db L:1\n", "  db L:high\n"), nil, whole, toFirst},
+		"equal ones, the first was seen later":     {thermalCamera("", ""), later("c81:20"), whole, toFirst},
+		"equal ones, the second was seen later":    {thermalCamera("  db L:3\n", "  db L:3\n"), later("c81:21"), whole, toSecond},
+		"two devices, one has priority":            {thermalCamera("", "  db L:1\n"), nil, "", video20 + cam21},
+		"two devices with equal ones have both":    {thermalCamera("", ""), nil, "", cam20 + cam21},
+		"a device that does not match has none":    {thermalCamera("", "") + other, nil, "", cam20 + cam21},
 		"a link like the file of another function": {thermalCamera("  db S:video21\n", ""), later("c81:20"), whole, toFirst},
 	} {
 		t.Run(name, func(t *testing.T) {

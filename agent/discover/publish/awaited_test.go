@@ -92,7 +92,7 @@ func (a *awaited) describe(configuration types.NamespacedName, step awaitedStep)
 		snapshot.Listed = time.Unix(int64(step.listed), 0)
 	}
 	var unclaimed []*v0.Instance
-	for _, name := range strings.Fields(step.unclaimed) {
+	for name := range strings.FieldsSeq(step.unclaimed) {
 		instance := &v0.Instance{}
 		instance.Name = strings.TrimSuffix(name, "!")
 		if instance.Name != name {
