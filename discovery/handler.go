@@ -12,7 +12,8 @@ import (
 type Handler interface {
 	// Discover looks for the requested devices and calls send with the full list:
 	// once as soon as it knows the list, even if it is empty, and again whenever
-	// the list changes. It continues until ctx is done, and then returns promptly.
+	// the list changes. Agents keep what the first one lacks for 90 s, so Discover does
+	// not wait for what is slow. It continues until ctx is done, and then returns promptly.
 	//
 	// Discover is called once for each Configuration and agent, each time in a
 	// separate goroutine, so calls overlap. send must not be called

@@ -11,18 +11,13 @@ import (
 // Name is the handler's name in Configurations.
 const Name = "mdns"
 
-// Browser is a [browse.Browser].
-type Browser interface {
-	Browse(ctx context.Context, query browse.Query, changed func([]browse.Service) error) error
-}
-
 // Handler finds the services that a Configuration requests. Create it with [New].
-type Handler struct{ browser Browser }
+type Handler struct{ browser *browse.Browser }
 
 var _ discovery.Handler = (*Handler)(nil)
 
 // New returns a Handler. All Configurations share the browser, and so its questions.
-func New(browser Browser) *Handler { return &Handler{browser} }
+func New(browser *browse.Browser) *Handler { return &Handler{browser} }
 
 // Discover implements [discovery.Handler].
 func (h *Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {

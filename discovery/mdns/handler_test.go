@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -24,49 +25,40 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// fakeBrowser finds these services.
-type fakeBrowser []browse.Service
-
-func (b fakeBrowser) Browse(ctx context.Context, _ browse.Query, changed func([]browse.Service) error) error {
-	if err := changed(b); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-// TestLists: the filters apply, a list may be empty but not missing, and Discover ends with its
-// context.
-func TestLists(t *testing.T) {
-	found := fakeBrowser{
-		{Instance: "Gate", Type: "_http._tcp", Host: "gate.local", Port: 80, Addresses: addresses("192.0.2.1")},
-		{Instance: "Door", Type: "_http._tcp", Host: "door.local", Port: 80, Addresses: addresses("192.0.2.2")},
-	}
-	for filter, want := range map[string]string{`["*"]`: "Gate Door", "[door]": "Door", "[]": ""} {
-		ctx, cancel := context.WithCancel(t.Context())
-		request := discovery.Request{Details: "services: [_http._tcp]\ninstances: {items: " + filter + "}"}
-		err := New(found).Discover(ctx, request, func(devices []discovery.Device) error {
-			var names []string
-			for _, device := range devices {
-				names = append(names, device.Properties[PropertyInstance])
-			}
-			if got := strings.Join(names, " "); devices == nil || got != want {
-				t.Errorf("%s: the list is %v", filter, devices)
-			}
-			cancel()
+// TestFirstListAndEnd: there is a list even if there are no devices, and Discover ends with
+// its context. The type is one that nothing announces.
+func TestFirstListAndEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	lists, ended := make(chan []discovery.Device, 10), make(chan error, 1)
+	go func() {
+		request := discovery.Request{Details: "services: [_akri-test-none._tcp]\ninterfaces: [no-such-interface]"}
+		ended <- New(browse.New(browse.Options{})).Discover(ctx, request, func(devices []discovery.Device) error {
+			lists <- devices
 			return nil
 		})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("ended by %v", err)
+	}()
+	select {
+	case devices := <-lists:
+		if devices == nil || len(devices) != 0 {
+			t.Errorf("the first list is %v", devices)
 		}
+	case err := <-ended:
+		t.Fatal(err)
+	case <-time.After(30 * time.Second):
+		t.Fatal("no list")
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("ended by %v", err)
 	}
 }
 
 // TestErrorOfSend: Discover returns the error of send.
 func TestErrorOfSend(t *testing.T) {
 	gone := errors.New("the agent is gone")
-	request := discovery.Request{Details: "services: [_http._tcp]"}
-	if err := New(fakeBrowser{}).Discover(t.Context(), request, func([]discovery.Device) error { return gone }); !errors.Is(err, gone) {
+	request := discovery.Request{Details: "services: [_akri-test-none._tcp]\ninterfaces: [no-such-interface]"}
+	err := New(browse.New(browse.Options{})).Discover(t.Context(), request, func([]discovery.Device) error { return gone })
+	if !errors.Is(err, gone) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -66,8 +66,6 @@ type finder struct {
 	undecided map[string]time.Time
 	// duplicates is how many devices have an id that is not theirs alone.
 	duplicates int
-	// claims are the highest priorities of all devices that claim the links of the matches.
-	claims map[string]int
 	// usesDatabase is whether udevd's database was looked at.
 	usesDatabase bool
 	// maxMatches is the constant, except in tests.
@@ -111,7 +109,6 @@ func (f *finder) look(ctx context.Context, now time.Time, changed []string) erro
 		f.matches = p.before
 		return ctx.Err()
 	}
-	p.note(p.findClaims())
 	maps.DeleteFunc(f.undecided, func(devPath string, _ time.Time) bool { return !f.tree.exists(devPath) })
 	return p.incomplete
 }

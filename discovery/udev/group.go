@@ -30,7 +30,7 @@ type unit struct {
 // another one, they are identified by their paths: an id that depended on which one was first
 // would belong to another device after a restart of the handler.
 func (f *finder) devices() []discovery.Device {
-	units, count := f.units(), map[string]int{}
+	units, count, claims := f.units(), map[string]int{}, f.claims()
 	for _, u := range units {
 		count[u.path]++
 		if u.id != u.path {
@@ -45,7 +45,7 @@ func (f *finder) devices() []discovery.Device {
 			f.duplicates++
 			id = ""
 		}
-		devices = append(devices, f.device(u, cmp.Or(id, u.path)))
+		devices = append(devices, f.device(u, cmp.Or(id, u.path), claims))
 	}
 	slices.SortFunc(devices, func(a, b discovery.Device) int { return cmp.Compare(a.ID, b.ID) })
 	return devices
@@ -70,13 +70,13 @@ func (f *finder) units() (units []*unit) {
 	return units
 }
 
-func (f *finder) device(u *unit, id string) discovery.Device {
+func (f *finder) device(u *unit, id string, claims map[string]int) discovery.Device {
 	device := discovery.Device{ID: id, Properties: map[string]string{}}
 	for _, m := range slices.Backward(u.members) { // the topmost last: its values count
 		maps.Copy(device.Properties, m.properties)
 	}
 	device.Properties[DevPathProperty] = u.path
-	seen, links := map[string]bool{}, f.links(u)
+	seen, links := map[string]bool{}, u.links(claims)
 	for _, m := range u.members {
 		if m.node == "" || seen[m.node] {
 			continue

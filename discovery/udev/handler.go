@@ -41,7 +41,7 @@ const (
 	// firstListTimeout is how long the first list waits for devices that cannot be
 	// evaluated yet: without them, they would seem to be gone after a restart. It is sent
 	// when they are evaluated for the first time after that.
-	firstListTimeout = time.Minute
+	firstListTimeout = 5 * time.Second
 )
 
 // The reasons of akri_handler_failures_total.
@@ -209,11 +209,8 @@ func (s *search) look(ctx context.Context, changed []string) error {
 
 // report sends the list if it differs from the last one. Then it pauses.
 func (s *search) report(ctx context.Context) error {
-	if open := len(s.finder.undecided); s.sent == nil && open > 0 {
-		if time.Since(s.began) < s.firstListTimeout {
-			return nil
-		}
-		slog.Warn("The first list lacks devices that the kernel does not let the handler read", "devices", open)
+	if s.sent == nil && len(s.finder.undecided) > 0 && time.Since(s.began) < s.firstListTimeout {
+		return nil
 	}
 	devices := s.finder.devices()
 	if s.sent != nil && reflect.DeepEqual(devices, s.sent) {

@@ -187,7 +187,7 @@ func TestEndlessResponses(t *testing.T) {
 	})
 	t.Cleanup(func() { close(hang) })
 	c := newTestClient(t)
-	for path, want := range map[string]string{"/": reasonTimeout, "/begins": reasonTimeout, "/floods": "too_large"} {
+	for path, want := range map[string]string{"/": "timeout", "/begins": "timeout", "/floods": "too_large"} {
 		err := c.get(t.Context(), device.URL+path, deviceKind, func(answer response) error {
 			if len(answer.body) > int(deviceKind.maxBytes)+1 {
 				t.Errorf("%s: read %d bytes", path, len(answer.body))

@@ -58,25 +58,14 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 }
 
 const (
-	// maxFirstAttempts bounds how often a device must fail before it is missing in the first
-	// list. Agents delete the devices that a handler has known before its restart, and one
-	// lost response must not do that.
-	maxFirstAttempts = 3
-	// firstRetry is about the pause after the first of those attempts.
-	firstRetry = 500 * time.Millisecond
+	// Until the second scan, devices that fail are requested again every startInterval, for up
+	// to startTime. Agents delete the devices that a handler has known before its restart and
+	// still lacks 90 s after its first list, but the interval may be longer.
+	startInterval = 5 * time.Second
+	startTime     = time.Minute
 	// maxFirstList bounds how long the first list is delayed. Agents wait for five minutes.
 	maxFirstList = 4 * time.Minute
 )
-
-// maxUnreachable is how long the first list waits for devices that nobody reaches: the network
-// or DNS may be away when the handler starts. Tests shorten it.
-var maxUnreachable = time.Minute
-
-// wantsAgain reports whether a device is requested again for the first list.
-func (s *scanner) wantsAgain(t target, attempts int, began time.Time) bool {
-	unreachable := slices.Contains([]string{reasonConnect, reasonTimeout}, reasonOf(t.err))
-	return t.err != nil && (attempts < min(s.wanted.Misses, maxFirstAttempts) || unreachable && time.Since(began) < maxUnreachable)
-}
 
 // run scans until ctx is done, and sends each list that differs from the one before. If
 // the index cannot be read, the devices are kept for as many scans as a device may miss.
@@ -84,9 +73,10 @@ func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) 
 	seen := newState(s.wanted.Misses)
 	var sent []discovery.Device
 	first, cancel := context.WithTimeout(ctx, maxFirstList)
-	targets, err := s.scan(first, true)
+	targets, err := s.scan(first)
 	cancel()
-	for failures := 0; ; targets, err = s.scan(ctx, false) {
+	startEnd := time.Now().Add(min(startTime, s.wanted.Interval()))
+	for starting, failures := true, 0; ; {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -106,8 +96,12 @@ func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) 
 				sent = devices
 			}
 		}
-		if !pause(ctx, s.wanted.Interval()) {
-			return ctx.Err()
+		starting = starting && slices.ContainsFunc(targets, failed) && time.Now().Before(startEnd)
+		switch {
+		case starting && pause(ctx, startInterval):
+			s.requestFailed(ctx, targets)
+		case !starting && pause(ctx, s.wanted.Interval()):
+			targets, err = s.scan(ctx)
 		}
 	}
 }

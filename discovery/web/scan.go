@@ -31,11 +31,9 @@ var (
 	errUnexpected = errors.New("unexpected value")
 )
 
-// scan requests every device, and for the first list again while one of them wants that. The
-// error is that of the index.
-func (s *scanner) scan(ctx context.Context, first bool) ([]target, error) {
-	began := time.Now()
-	defer s.metrics.Scanned(began)
+// scan requests every device once. The error is that of the index.
+func (s *scanner) scan(ctx context.Context) ([]target, error) {
+	defer s.metrics.Scanned(time.Now())
 	targets, rejected, err := s.targetsOf(ctx)
 	if err != nil {
 		return nil, err
@@ -47,20 +45,16 @@ func (s *scanner) scan(ctx context.Context, first bool) ([]target, error) {
 		for i := range targets {
 			targets[i].err = errAwaited
 		}
-		for attempts := 1; ; attempts++ {
-			s.requestAll(ctx, targets)
-			again := func(t target) bool { return first && s.wantsAgain(t, attempts, began) }
-			if !slices.ContainsFunc(targets, again) || !pause(ctx, time.Duration(attempts)*firstRetry) {
-				break
-			}
-		}
+		s.requestFailed(ctx, targets)
 	}
 	return targets, nil
 }
 
-// requestAll requests the targets with an error. A request waits for its host before it waits
+func failed(t target) bool { return t.err != nil }
+
+// requestFailed requests the targets with an error. A request waits for its host before it waits
 // for others, so that a host that hangs takes no more than its own places.
-func (s *scanner) requestAll(ctx context.Context, targets []target) {
+func (s *scanner) requestFailed(ctx context.Context, targets []target) {
 	var group sync.WaitGroup
 	places, hosts := semaphore.NewWeighted(maxRequests), map[string]*semaphore.Weighted{}
 	for i := range targets {
@@ -136,9 +130,6 @@ func expectedValue(expect *details.Expect, document gjson.Result) error {
 	return nil
 }
 
-// The reasons of devices that nobody reaches.
-const reasonConnect, reasonTimeout = "connect", "timeout"
-
 // reasonOf returns the reason of a failure for the metrics.
 func reasonOf(err error) string {
 	var timeout net.Error
@@ -152,7 +143,7 @@ func reasonOf(err error) string {
 	case errors.Is(err, errUnexpected):
 		return "unexpected_value"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return reasonTimeout
+		return "timeout"
 	}
-	return reasonConnect
+	return "connect"
 }

@@ -208,8 +208,18 @@ func (w *world) takeOver() {
 		w.Fatal(err)
 	}
 	w.start()
-	resource := "akri.sh/" + w.instance("cls").Metadata.Name
-	took := w.eventually("the resources are back", func() string {
+	took := w.offered("cls")
+	w.Logf("resources were back %v after our agents were ready", took.Round(time.Millisecond))
+	if took > 30*time.Second {
+		w.Errorf("resources were back only after %v", took)
+	}
+}
+
+// offered waits until both nodes offer the device of a Configuration.
+func (w *world) offered(configuration string) time.Duration {
+	w.Helper()
+	resource := "akri.sh/" + w.instance(configuration).Metadata.Name
+	return w.eventually("both nodes offer "+resource, func() string {
 		for _, node := range []string{node1, node2} {
 			if have := w.get("nodes", node).Status.Allocatable[resource]; have == "" || have == "0" {
 				return fmt.Sprintf("%s has %q", node, have)
@@ -217,10 +227,6 @@ func (w *world) takeOver() {
 		}
 		return ""
 	})
-	w.Logf("resources were back %v after our agents were ready", took.Round(time.Millisecond))
-	if took > 30*time.Second {
-		w.Errorf("resources were back only after %v", took)
-	}
 }
 
 // identities returns the UIDs of all objects, and the containers of Pods with their
@@ -386,6 +392,7 @@ func (w *world) remove() {
 	w.Helper()
 	w.start()
 	unused := w.instance("job").Metadata.Name
+	w.offered("job") // agents that start wait for devices that no list has had yet
 	w.unplug(node1, true)
 	w.unplug(node2, true)
 	w.eventually("the Instance of a device that has left all nodes is gone", func() string {

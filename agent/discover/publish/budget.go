@@ -183,8 +183,8 @@ func (a *account) take(c cost) (shortage string) {
 // allot refuses what does not fit into the budget. Devices that have an Instance come
 // first, as they are; then changes of these; then new devices. A device whose change does
 // not fit stays as it is. One that does not fit at all is withheld from the kubelet: its
-// Instance stays, and containers keep its slots. Of the Instances that no handler has
-// reported since the agent started, allot returns those that fit.
+// Instance stays, and containers keep its slots. Of the Instances that are kept without a
+// device, allot returns those that fit.
 func (s nodeView) allot(a *account, list []candidate, adoptable []*v0.Instance) (fitting []*v0.Instance, shortage string) {
 	unchanged := func(have *v0.Instance) cost {
 		spec := s.configuration.Spec

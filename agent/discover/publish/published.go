@@ -20,8 +20,8 @@ func published(configuration *v0.Configuration, instance *v0.Instance, known str
 	return d
 }
 
-// adopted returns the device of an Instance that no handler has reported since the
-// agent started. It is kept offline. What the Configuration says does not depend on the
+// adopted returns the device of an Instance that no handler has reported since the agent
+// started, or since the handler was lost. It is kept offline. What the Configuration says does not depend on the
 // agent that wrote the Instance: its properties take precedence, and a higher capacity
 // is not believed.
 func adopted(configuration *v0.Configuration, instance *v0.Instance) device.Device {

@@ -42,6 +42,7 @@ type Publisher struct {
 	throttles  *throttles
 	results    results
 	budget     *budget
+	awaited    awaited
 	reserved   sync.Once
 	retry      func(types.NamespacedName)
 }
@@ -51,7 +52,8 @@ func New(client dynamic.Interface, store *instances.Store, node, manager string,
 	return &Publisher{
 		client: client.Resource(v0.InstanceResource), instances: store, node: node, manager: manager, log: log,
 		pace: newPace(), rejections: newRejections(), throttles: newThrottles(), results: newResults(), budget: newBudget(),
-		retry: func(types.NamespacedName) {},
+		awaited: newAwaited(),
+		retry:   func(types.NamespacedName) {},
 	}
 }
 
@@ -85,10 +87,10 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	have := p.instances.Of(name)
 
 	candidates := here.candidates(snapshot.Devices, have)
-	adoptable, gone := unclaimed(have, candidates, snapshot.Settled)
-	adoptable, shortage := p.allot(here, candidates, adoptable)
+	kept, gone, next := p.awaited.split(name, unclaimed(have, candidates), snapshot, time.Now())
+	kept, shortage := p.allot(here, candidates, kept)
 
-	var result Result
+	result := Result{Next: next}
 	var errs []error
 	var mu sync.Mutex // guards result and errs
 	matching := map[types.NamespacedName]match{}
@@ -124,7 +126,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	}
 	_ = group.Wait() // failures are in errs
 
-	for _, instance := range adoptable {
+	for _, instance := range kept {
 		result.Devices = append(result.Devices, adopted(configuration, instance))
 	}
 	later, err := p.dropAll(ctx, here, gone)
@@ -144,24 +146,18 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	return result, errors.Join(errs...)
 }
 
-// unclaimed returns the Instances that no device has: those to adopt, because a handler
-// may still report them, and those whose devices are gone.
-func unclaimed(have []*v0.Instance, candidates []candidate, settled bool) (adoptable, gone []*v0.Instance) {
+// unclaimed returns the Instances that no device has.
+func unclaimed(have []*v0.Instance, candidates []candidate) (list []*v0.Instance) {
 	claimed := map[string]bool{}
 	for _, c := range candidates {
 		claimed[c.name] = true
 	}
 	for _, instance := range have {
-		switch {
-		case claimed[instance.Name]:
-		case settled:
-			gone = append(gone, instance)
-		case instance.DeletionTimestamp == nil:
-			adoptable = append(adoptable, instance)
+		if !claimed[instance.Name] {
+			list = append(list, instance)
 		}
 	}
-	slices.SortFunc(adoptable, func(a, b *v0.Instance) int { return cmp.Compare(a.Name, b.Name) })
-	return adoptable, gone
+	return list
 }
 
 // allot refuses what does not fit into the node's budget. See [nodeView.allot].
@@ -187,6 +183,7 @@ func (p *Publisher) spend(name types.NamespacedName, decide func(*account)) {
 func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName, exists bool) (time.Time, error) {
 	p.results.clear(configuration)
 	p.throttles.forget(configuration)
+	p.awaited.forget(configuration)
 	p.spend(configuration, func(*account) {})
 	return p.dropAll(ctx, nodeView{node: p.node, collected: !exists}, p.instances.Of(configuration))
 }

@@ -86,8 +86,16 @@ func TestRefusals(t *testing.T) {
 	for range 3 {
 		register("onvif", "relative.sock")
 	}
-	register("onvif", strings.Repeat("x", 1<<20))
 	reason := registry.Refusal("onvif")
+	for i := range 10 {
+		register("onvif", fmt.Sprint("varies", i))
+	}
+	if now := registry.Refusal("onvif"); now != reason {
+		t.Errorf("soon after %q, the reason is %q", reason, now)
+	}
+	registry.refusals["onvif"] = refusal{reason, time.Now().Add(-refusalInterval)}
+	register("onvif", strings.Repeat("x", 1<<20))
+	reason = registry.Refusal("onvif")
 	if len(reason) > maxRefusalLength || !strings.HasPrefix(reason, "the discovery handler may not register: ") {
 		t.Errorf("the reason is %q", reason)
 	}
@@ -104,6 +112,18 @@ func TestRefusals(t *testing.T) {
 	}
 	if len(registry.refusals) != maxEndpoints {
 		t.Errorf("%d refusals are kept, want %d", len(registry.refusals), maxEndpoints)
+	}
+
+	// They are forgotten when the handlers no longer try.
+	reported = nil
+	later := registry.refusals["x0"].at.Add(ForgetAfter)
+	registry.refusals["x1"] = refusal{"repeated", later}
+	registry.forget(later)
+	if next := registry.forget(later.Add(ForgetAfter - time.Second)); next != time.Second || len(registry.refusals) != 1 {
+		t.Errorf("%d refusals are left, the next ends in %s; want that of x1, in a second", len(registry.refusals), next)
+	}
+	if !slices.Contains(reported, "x0") || slices.Contains(reported, "x1") {
+		t.Errorf("reported were %q", reported)
 	}
 }
 

@@ -18,10 +18,13 @@ import (
 	"akri.sh/akri/internal/text"
 )
 
-// Bounds of the memory that handlers can make the agent use.
+// Bounds of the memory that handlers can make the agent use, and of how often they can have
+// the Configurations updated that use them.
 const (
 	maxEndpoints     = 1000
 	maxRefusalLength = 512
+	// refusalInterval is how long the reason of a refusal counts rather than another one.
+	refusalInterval = time.Minute
 )
 
 // An endpoint that registers with another value of shared than before is stored again, and its
@@ -74,8 +77,14 @@ type Registry struct {
 
 	mu          sync.Mutex
 	records     map[Endpoint]*record
-	refusals    map[string]string // why handlers may not register, by their names
+	refusals    map[string]refusal // by name of the handler
 	subscribers []func(endpoint Endpoint, known bool)
+}
+
+// refusal is why a handler may not register.
+type refusal struct {
+	reason string
+	at     time.Time // when the handler tried the last time
 }
 
 // New returns the registry of the handlers in a directory. It starts with the
@@ -86,7 +95,7 @@ func New(dir string, network Network, log *slog.Logger, static ...Static) *Regis
 	r := &Registry{
 		dir: dir, network: network, log: log, interval: checkInterval,
 		recheck: make(chan struct{}, 1),
-		records: map[Endpoint]*record{}, refusals: map[string]string{},
+		records: map[Endpoint]*record{}, refusals: map[string]refusal{},
 	}
 	entries, err := load(dir)
 	if err != nil {
@@ -175,17 +184,17 @@ func (r *Registry) Register(entry Entry) error {
 	return nil
 }
 
-// refuse records why a handler may not register, for the Configurations that use it. One
-// that has registered too often may.
-func (r *Registry) refuse(name string, err error) {
+// refuse records why a handler may not register, for the Configurations that use it, until it
+// has not tried for [ForgetAfter]. One that has registered too often may.
+func (r *Registry) refuse(name string, err error, now time.Time) {
 	r.log.Warn("Refused the registration of a discovery handler", "handler", name, "err", err)
 	reason := text.Truncate("the discovery handler may not register: "+err.Error(), maxRefusalLength)
 	r.mu.Lock()
 	before, known := r.refusals[name]
-	room := len(name) <= maxNameLength && (known || len(r.refusals) < maxEndpoints)
-	isNew := before != reason && room && !errors.Is(err, errTooOften)
-	if isNew {
-		r.refusals[name] = reason
+	room := len(name) <= maxNameLength && (known || len(r.refusals) < maxEndpoints) && !errors.Is(err, errTooOften)
+	isNew := before.reason != reason && room && now.Sub(before.at) >= refusalInterval
+	if isNew || before.reason == reason {
+		r.refusals[name] = refusal{reason, now}
 	}
 	r.mu.Unlock()
 	if isNew {
@@ -197,7 +206,7 @@ func (r *Registry) refuse(name string, err error) {
 func (r *Registry) Refusal(handler string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.refusals[handler]
+	return r.refusals[handler].reason
 }
 
 // Endpoints returns the endpoints of a handler, sorted.
@@ -320,7 +329,7 @@ func (r *Registry) change(endpoint Endpoint, transition func(*record)) {
 	}
 }
 
-// Run forgets endpoints that stay offline, until ctx is done.
+// Run forgets endpoints that stay offline, and refusals, until ctx is done.
 func (r *Registry) Run(ctx context.Context) error {
 	for {
 		next := r.forget(time.Now())
@@ -336,12 +345,20 @@ func (r *Registry) Run(ctx context.Context) error {
 	}
 }
 
-// forget removes endpoints that have been offline for too long. It returns the delay
-// until the next check.
+// forget removes endpoints that have been offline, and refusals that were not repeated, for
+// too long. It returns the delay until the next check.
 func (r *Registry) forget(now time.Time) (next time.Duration) {
 	next = ForgetAfter
-	var gone []Endpoint
+	var gone, refused []Endpoint
 	r.mu.Lock()
+	for name, refusal := range r.refusals {
+		if age := now.Sub(refusal.at); age < ForgetAfter {
+			next = min(next, ForgetAfter-age)
+			continue
+		}
+		delete(r.refusals, name)
+		refused = append(refused, Endpoint{Name: name})
+	}
 	for endpoint, known := range r.records {
 		at, offline := known.forgetAt()
 		switch {
@@ -363,6 +380,8 @@ func (r *Registry) forget(now time.Time) (next time.Duration) {
 	for _, endpoint := range gone {
 		r.log.Warn("Discovery handler forgotten because it was offline for too long; it can register again",
 			"handler", endpoint.Name, "endpoint", endpoint.Address, "limit", ForgetAfter)
+	}
+	for _, endpoint := range append(gone, refused...) {
 		r.notify(endpoint, false)
 	}
 	return next

@@ -140,11 +140,11 @@ func (s *registrationService) RegisterDiscoveryHandler(
 		err = fmt.Errorf("endpoint_type %d: want UDS (0) or NETWORK (1)", kind)
 	}
 	if err != nil {
-		s.registry.refuse(request.GetName(), err)
+		s.registry.refuse(request.GetName(), err, time.Now())
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	if err := s.registry.Register(entry); err != nil {
-		s.registry.refuse(request.GetName(), err)
+		s.registry.refuse(request.GetName(), err, time.Now())
 		code := codes.PermissionDenied
 		if errors.Is(err, errTooMany) || errors.Is(err, errTooOften) {
 			code = codes.ResourceExhausted

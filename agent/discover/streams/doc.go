@@ -11,7 +11,8 @@
 //     the devices of others. If they describe a device differently, the first one's
 //     description counts, and the snapshot says so (contradiction.go).
 //   - A device is removed when a message of an open stream lacks it, or when the
-//     grace period after a broken stream has passed; grace.go lists the limits.
+//     grace period after a broken stream has passed; grace.go lists the limits. What the
+//     first message of an endpoint lacks may still exist, so the snapshot has its time.
 //   - When the request changes, devices are kept until the new stream has sent a
 //     message.
 //   - A snapshot is settled only when every endpoint has sent a message: an agent

@@ -28,6 +28,14 @@ const (
 	// never shorter.
 	restartAllowance = 30 * time.Second
 
+	// ReturnAllowance is how long Instances stay, offline, whose devices the first list
+	// lacks that an endpoint sends after its stream was lost, or after the agent has
+	// started. A handler that has just started knows less than it did before: a device may
+	// answer its second question, and DNS or a broker may be back a minute later. Handlers
+	// need not wait for them before they send a list. A device that the list has, and a
+	// later one lacks, is gone.
+	ReturnAllowance = 90 * time.Second
+
 	// firstListTimeout is the time after which an open stream without a message counts
 	// as an empty list. Some handlers never send an empty first list.
 	firstListTimeout = 5 * time.Minute

@@ -48,7 +48,7 @@ func TestDevicesWithForbiddenPathsAreRefused(t *testing.T) {
 	v := newView(defaultGrace, time.Unix(0, 0))
 	v.Expect([]registry.Entry{{Endpoint: usb}})
 	v.Opened(usb, false, time.Unix(0, 0))
-	v.Received(usb, devices, "")
+	v.Received(usb, devices, "", time.Unix(0, 0))
 	if got, want := textOf(v.At(time.Unix(1, 0))), "camera (disk) (root) settled"; got != want {
 		t.Errorf("the snapshot is %q, want %q", got, want)
 	}

@@ -197,7 +197,8 @@ func (d *discovery) sync(entries []registry.Entry) {
 		}
 		if running != nil {
 			d.stop(entry.Endpoint)
-			d.view.Reopen(entry.Endpoint)
+			sameDetails := running.request.GetDiscoveryDetails() == d.request.GetDiscoveryDetails()
+			d.view.Reopen(entry.Endpoint, sameDetails, time.Now())
 		}
 		d.start(entry)
 	}
@@ -238,7 +239,7 @@ func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) (
 	}
 	d.handle(from, func() {
 		if err = d.supervisor.admit(d.name, from.entry.Endpoint, bytesOf(devices)); err == nil {
-			d.view.Received(from.entry.Endpoint, devices, complaint)
+			d.view.Received(from.entry.Endpoint, devices, complaint, time.Now())
 		}
 	})
 	return err

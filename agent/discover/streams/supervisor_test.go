@@ -284,6 +284,35 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// A request with other properties tells nothing about devices that its first list lacks; one
+// with other details does.
+func TestWhatAnotherRequestChanges(t *testing.T) {
+	s := newSetup(t)
+	f := s.handler("asked")
+	defer f.serve(t)()
+	s.register(f)
+	listed := func(details, password string) time.Time {
+		t.Helper()
+		s.supervisor.Discover(door, Request{Handler: "h", Message: &protocol.DiscoverRequest{
+			DiscoveryDetails: details, DiscoveryProperties: map[string]*protocol.ByteData{"PASSWORD": {Vec: []byte(password)}},
+		}})
+		s.wantRequest(f, details)
+		f.send <- devices(password)
+		for {
+			if snapshot := s.supervisor.Snapshot(door); textOf(snapshot) == password+" settled" {
+				return snapshot.Listed
+			}
+			<-s.changed
+		}
+	}
+	first := listed("one", "a")
+	rotated := listed("one", "b")
+	edited := listed("two", "c")
+	if !first.Before(rotated) || !edited.Equal(rotated) {
+		t.Errorf("first lists at %s, %s and %s, want another time with the second only", first, rotated, edited)
+	}
+}
+
 // A registration concerns the streams of its endpoint, and the Configurations only if it
 // changes what the agent knows.
 func TestARegistrationOfAKnownEndpoint(t *testing.T) {

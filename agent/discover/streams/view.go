@@ -48,6 +48,9 @@ type Snapshot struct {
 	// Settled means that there are no other devices. Before that, a device may be
 	// missing because its endpoint has not reported it yet.
 	Settled bool
+	// Listed is the time of the last first list of an endpoint, after the agent has started
+	// or the endpoint's stream was lost. Devices that it lacks may still exist.
+	Listed time.Time
 	// Failures, sorted by endpoint.
 	Failures []Failure
 	// Next is the time when the snapshot changes without an event; zero for never.
@@ -62,6 +65,11 @@ type view struct {
 	// settleLimit counts.
 	asked   time.Time
 	settled bool
+	// listed is [Snapshot.Listed].
+	listed time.Time
+	// changed means that the Configuration has named another handler, whose first lists say
+	// which of the former one's devices are gone.
+	changed bool
 	// held means that the request is incomplete, so no endpoint is late.
 	held    bool
 	sources map[registry.Endpoint]*source
@@ -123,7 +131,7 @@ func newView(g grace, now time.Time) *view {
 
 // ChangeHandler records that the Configuration names another handler.
 func (v *view) ChangeHandler(now time.Time) {
-	v.asked, v.settled = now, false
+	v.asked, v.settled, v.changed = now, false, true
 	for _, s := range v.sources {
 		s.retired, s.expected = true, false
 		s.open, s.current, s.refused, s.complaint = false, false, false, ""
@@ -159,9 +167,14 @@ func (v *view) Hold(held bool, now time.Time) {
 	v.held = held
 }
 
-// Reopen records that the agent closes a stream to send another request.
-func (v *view) Reopen(endpoint registry.Endpoint) {
+// Reopen records that the agent closes a stream to send another request. If it has the
+// same details, for example after the rotation of a Secret, what the next list lacks may
+// still exist, as if the stream had been lost.
+func (v *view) Reopen(endpoint registry.Endpoint, sameDetails bool, now time.Time) {
 	if s := v.sources[endpoint]; s != nil {
+		if sameDetails && s.lostAt.IsZero() {
+			s.lostAt = now
+		}
 		s.open, s.current, s.refused, s.complaint = false, false, false, ""
 		s.recovered()
 	}
@@ -178,8 +191,11 @@ func (v *view) Opened(endpoint registry.Endpoint, shared bool, now time.Time) {
 
 // Received records a message, which is the full list. complaint describes a fault in
 // the message, if any.
-func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint string) {
+func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint string, now time.Time) {
 	if s := v.sources[endpoint]; s != nil {
+		if !s.lostAt.IsZero() || !s.reported && !v.changed {
+			v.listed = now
+		}
 		s.devices, s.bytes = devices, bytesOf(devices)
 		s.reported, s.current = true, true
 		s.lostAt, s.refused, s.complaint = time.Time{}, false, complaint
@@ -227,7 +243,7 @@ func (v *view) At(now time.Time) Snapshot {
 	}
 	v.settle(now, &next)
 
-	snapshot := Snapshot{Settled: v.settled}
+	snapshot := Snapshot{Settled: v.settled, Listed: v.listed}
 	union := map[Key]Known{}
 	endpoints := slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare)
 	v.contradict(endpoints, &next, now)

@@ -51,7 +51,7 @@ func (s *timeline) received(endpoint registry.Endpoint, ids ...string) *timeline
 		}
 		devices = append(devices, d)
 	}
-	s.view.Received(endpoint, devices, "")
+	s.view.Received(endpoint, devices, "", s.now)
 	return s
 }
 
@@ -212,7 +212,7 @@ func TestView(t *testing.T) {
 			reason: "devices are kept until the first message of the new stream",
 			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(10)
-				s.view.Reopen(usb)
+				s.view.Reopen(usb, false, s.now)
 				s.at(11).opened(usb)
 			},
 			at: 200, want: "a settled @311",
@@ -221,7 +221,7 @@ func TestView(t *testing.T) {
 			reason: "a typing error removes no device, and is shown at once",
 			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(10)
-				s.view.Reopen(usb)
+				s.view.Reopen(usb, false, s.now)
 				s.at(11).opened(usb).refused(usb)
 			},
 			at: 2000, want: "a settled !/usb.sock no",
@@ -368,5 +368,90 @@ func TestAStreamThatEndsAgainAndAgain(t *testing.T) {
 	}
 	if s.at(end + 20).broke(usb); look(end+29) != "a settled" || look(end+30) != failing {
 		t.Errorf("a stream that has lasted breaks: %q, want a failure after ten seconds", states)
+	}
+}
+
+func TestListed(t *testing.T) {
+	const never = -1
+	for name, tc := range map[string]struct {
+		reason   string
+		timeline func(*timeline)
+		want     int64
+	}{
+		"an agent that has just started": {
+			reason:   "there is no list",
+			timeline: func(s *timeline) { s.expect(usb).opened(usb) },
+			want:     never,
+		},
+		"the first lists after that": {
+			reason: "Instances of the last run may come with a later list",
+			timeline: func(s *timeline) {
+				s.expect(usb, camera).opened(usb).received(usb).at(7).opened(camera).received(camera).at(9)
+			},
+			want: 7,
+		},
+		"a later list": {
+			reason:   "what it lacks is gone",
+			timeline: func(s *timeline) { s.expect(usb).opened(usb).received(usb, "a").at(7).received(usb) },
+			want:     0,
+		},
+		"a handler restarts": {
+			reason: "its first list may be incomplete",
+			timeline: func(s *timeline) {
+				s.expect(usb).opened(usb).received(usb, "a").at(7).broke(usb).at(8).opened(usb).received(usb)
+			},
+			want: 8,
+		},
+		"a later list after a restart": {
+			reason: "what it lacks is gone",
+			timeline: func(s *timeline) {
+				s.expect(usb).opened(usb).received(usb, "a").at(7).broke(usb).at(8).opened(usb).received(usb).at(9).received(usb)
+			},
+			want: 8,
+		},
+		"a handler that was never reached": {
+			reason:   "it is like one of which no stream broke",
+			timeline: func(s *timeline) { s.expect(usb).broke(usb).at(8).opened(usb).received(usb) },
+			want:     8,
+		},
+		"the details are edited": {
+			reason: "the author wants what they exclude to go",
+			timeline: func(s *timeline) {
+				s.expect(usb).opened(usb).received(usb, "a").at(7)
+				s.view.Reopen(usb, false, s.now)
+				s.at(8).opened(usb).received(usb)
+			},
+			want: 0,
+		},
+		"a Secret is rotated": {
+			reason: "the author has changed nothing about the devices",
+			timeline: func(s *timeline) {
+				s.expect(usb).opened(usb).received(usb, "a").at(7)
+				s.view.Reopen(usb, true, s.now)
+				s.at(8).opened(usb).received(usb)
+			},
+			want: 8,
+		},
+		"another handler is named": {
+			reason: "the author wants the devices of the old one to go",
+			timeline: func(s *timeline) {
+				s.expect(usb).opened(usb).received(usb, "a").at(7)
+				s.view.ChangeHandler(s.now)
+				s.expect(other).at(8).opened(other).received(other)
+			},
+			want: 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &timeline{view: newView(defaultGrace, time.Unix(0, 0)), now: time.Unix(0, 0)}
+			tc.timeline(s)
+			want := time.Time{}
+			if tc.want != never {
+				want = time.Unix(tc.want, 0)
+			}
+			if got := s.view.At(s.now).Listed; !got.Equal(want) {
+				t.Errorf("%s: listed at %s, want %s", tc.reason, got, want)
+			}
+		})
 	}
 }

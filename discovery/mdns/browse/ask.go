@@ -8,7 +8,7 @@ import (
 )
 
 // ask returns the packets with the questions that are due, and when to call it next.
-func (l *link) ask(now time.Time) (packets []outgoing, next time.Time) {
+func (l *link) ask(now time.Time) (packets [][]byte, next time.Time) {
 	if next = l.next(); !next.After(now) && !now.Before(l.ready) {
 		packets = l.pack(now)
 		l.ready, next = now.Add(sendInterval), l.next()
@@ -42,8 +42,8 @@ func (e *entry) isDue(now time.Time) bool {
 
 // pack makes packets with the questions that are due, and with the answers that are known
 // to the questions for services.
-func (l *link) pack(now time.Time) (packets []outgoing) {
-	query, direct := wire.NewQuery(), false
+func (l *link) pack(now time.Time) (packets [][]byte) {
+	query := wire.NewQuery()
 	for _, e := range l.entries {
 		if len(packets) >= maxSendBurst {
 			break
@@ -52,30 +52,18 @@ func (l *link) pack(now time.Time) (packets []outgoing) {
 			continue
 		}
 		if known := e.known(now); len(known) > 0 {
-			for _, each := range chain(e, now, known) {
-				packets = append(packets, l.outgoing(each, true))
-			}
+			packets = append(packets, chain(e, now, known)...)
 		} else if !query.Ask(e.name, e.kind) {
-			packets = append(packets, l.outgoing(query, direct))
-			query, direct = wire.NewQuery(), false
+			packets = append(packets, query.Pack())
+			query = wire.NewQuery()
 			query.Ask(e.name, e.kind)
 		}
-		direct = direct || e.asking() || e.direct
 		l.asked(now, e)
 	}
 	if !query.Empty() {
-		packets = append(packets, l.outgoing(query, direct))
+		packets = append(packets, query.Pack())
 	}
 	return packets
-}
-
-// outgoing returns the packet of a query.
-func (l *link) outgoing(query *wire.Query, direct bool) outgoing {
-	packet := outgoing{index: l.inter.Index, packet: query.Pack()}
-	if direct {
-		packet.direct = query.PackDirect(l.machine.id)
-	}
-	return packet
 }
 
 // asked plans the next question about an entry.
@@ -114,18 +102,17 @@ func (e *entry) known(now time.Time) (known []*cachedRecord) {
 
 // chain returns the question for an entry with the answers that are known, in as many
 // packets as they need (RFC 6762, 7.2).
-func chain(e *entry, now time.Time, known []*cachedRecord) []*wire.Query {
+func chain(e *entry, now time.Time, known []*cachedRecord) (packets [][]byte) {
 	query := wire.NewQuery()
 	query.Ask(e.name, e.kind)
-	queries := []*wire.Query{query}
 	for _, r := range known {
 		ttl := uint32(r.expires.Sub(now) / time.Second)
 		if !query.Know(e.name, r.data.Target, ttl) {
 			query.Truncate()
+			packets = append(packets, query.Pack())
 			query = wire.NewQuery()
-			queries = append(queries, query)
 			query.Know(e.name, r.data.Target, ttl)
 		}
 	}
-	return queries
+	return append(packets, query.Pack())
 }

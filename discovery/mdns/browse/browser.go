@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/monitor"
-	"akri.sh/akri/internal/deadline"
 )
 
 // Reasons for [Options.Failed].
@@ -70,7 +69,7 @@ func New(options Options) *Browser {
 
 // Browse calls changed with the full list of services, sorted by [Service.Key], until ctx
 // is done or changed returns an error, which Browse returns. The first list comes when the
-// network had time to answer, after about eight seconds or, if another query has the same
+// network had time to answer, after about four seconds or, if another query has the same
 // types, at once. If lists change faster than changed returns, it misses some, but never
 // the newest. It must not modify them.
 //
@@ -108,9 +107,9 @@ func (b *Browser) subscribe(s *subscription) error {
 	if len(b.machine.subscriptions) == 0 {
 		b.rescan, b.timer = now.Add(b.rescanInterval), time.AfterFunc(0, b.tick)
 	}
-	b.machine.subscribe(now, s)
+	b.machine.subscriptions[s] = true // so that its interfaces are used
 	b.useInterfaces(now, interfaces)
-	b.rescan = deadline.Earliest(b.rescan, now.Add(rescanSoon))
+	b.machine.subscribe(now, s)
 	b.advance(now)
 	return nil
 }

@@ -14,8 +14,6 @@ type entry struct {
 	records map[wire.Record]*cachedRecord
 	// types means that the records are types of services.
 	types bool
-	// direct means that the latest record has only come by unicast.
-	direct bool
 	// sweep is the last sweep that needed the entry.
 	sweep int
 

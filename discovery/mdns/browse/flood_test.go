@@ -43,7 +43,7 @@ func BenchmarkFlood(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			s.machine.receive(s.now, "eth0", records, false)
+			s.machine.receive(s.now, "eth0", records)
 			if i%(maxPacketsPerSecond/20) == 0 { // batchTime
 				s.now = s.now.Add(batchTime)
 				s.advance()

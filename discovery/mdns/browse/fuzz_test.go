@@ -36,7 +36,7 @@ func FuzzMachine(f *testing.F) {
 			packet = packet[:min(length, len(packet))]
 			input = input[2+len(packet):]
 			records, _ := wire.ParseResponse(packet)
-			s.machine.receive(s.now, "eth0", records, false)
+			s.machine.receive(s.now, "eth0", records)
 			s.wake = deadline.Earliest(s.wake, s.now.Add(batchTime))
 			s.run(pause)
 		}

@@ -37,9 +37,7 @@ func listInterfaces() (map[int]Interface, error) {
 				i.Networks = append(i.Networks, network)
 			}
 		}
-		if i.speaks(false) || i.speaks(true) {
-			found[i.Index] = i
-		}
+		found[i.Index] = i
 	}
 	return found, nil
 }

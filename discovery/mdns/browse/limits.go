@@ -56,16 +56,13 @@ const (
 	// textWait is how long a service is held back that has no TXT record. Each service
 	// should have one.
 	textWait = 3 * time.Second
-	// settleTime is how long the answers to a question are collected before a first list is
-	// complete. It includes the questions after 0, 1, 3 and 7 s.
-	settleTime = 8 * time.Second
-	// firstListTime is how long a first list waits for an interface, or while something new
-	// is announced all the time.
-	firstListTime = time.Minute
+	// settleTime is how long the answers to the first questions are collected before a
+	// list is complete. It includes the questions after 0, 1 and 3 s.
+	settleTime = 3500 * time.Millisecond
 	// batchTime is how long further packets are awaited before changes are handled.
 	batchTime = 50 * time.Millisecond
 	// rescanInterval is how often the interfaces are listed, and rescanSoon how long after
-	// one does not send, as it may return within verifyWindow, or while a first list waits.
+	// one does not send, as it may return within verifyWindow.
 	rescanInterval = time.Minute
 	rescanSoon     = 5 * time.Second
 )

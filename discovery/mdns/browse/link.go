@@ -25,20 +25,17 @@ type link struct {
 // passes are the types of records in the order in which they lead to each other.
 var passes = [][2]wire.Type{{wire.PTR, wire.PTR}, {wire.SRV, wire.TXT}, {wire.A, wire.AAAA}}
 
-// receive stores the records of a response that are needed. Direct answers, which come by
-// unicast, have short times to live and no cache-flush bit: they count only for what does not
-// come in another way.
-func (l *link) receive(now time.Time, records []wire.Record, direct bool) {
+// receive stores the records of a response that are needed.
+func (l *link) receive(now time.Time, records []wire.Record) {
 	for _, kinds := range passes {
 		for _, data := range records {
 			if data.Type == kinds[0] || data.Type == kinds[1] {
-				l.store(now, data, direct)
+				l.store(now, data)
 			}
 		}
 	}
 	for _, data := range records {
 		if data.TTL > 0 {
-			data.Flush = data.Flush && !direct
 			l.replace(now, data)
 		}
 	}
@@ -46,16 +43,13 @@ func (l *link) receive(now time.Time, records []wire.Record, direct bool) {
 
 // store adds, renews or ends a record. It ignores records that nobody needs: without
 // that, the cache could be filled with anything.
-func (l *link) store(now time.Time, data wire.Record, direct bool) {
+func (l *link) store(now time.Time, data wire.Record) {
 	e := l.entries[setKey{data.Name.Key(), data.Type}]
 	if e == nil || !acceptable(e, data) {
 		return
 	}
 	id := identify(data)
 	r := e.records[id]
-	if direct && r != nil && !r.direct {
-		return
-	}
 	if data.TTL == 0 {
 		if r != nil {
 			r.end(now)
@@ -76,7 +70,6 @@ func (l *link) store(now time.Time, data wire.Record, direct bool) {
 	if r.final {
 		l.machine.changed = true
 	}
-	r.direct, e.direct = direct, direct
 	r.renew(now, data)
 	l.follow(now, e, r)
 }
@@ -222,7 +215,7 @@ func (l *link) doubt(now time.Time, lost *entry) {
 func (l *link) restart(now time.Time) {
 	for _, e := range l.entries {
 		if e.kind == wire.PTR {
-			e.asked, e.since, e.due = 0, now, now.Add(l.firstDelay())
+			e.asked, e.due = 0, now.Add(l.firstDelay())
 		}
 		for _, r := range e.records {
 			r.attempts = 0

@@ -22,16 +22,14 @@ type machine struct {
 	subscriptions map[*subscription]bool
 	// changed means that records, links or subscriptions have changed since the last sweep.
 	changed bool
-	// id is in the questions that are answered by unicast, and in these answers.
-	id uint16
 }
 
 // subscription is a [Query] that is being answered.
 type subscription struct {
 	query Query
 	names []wire.Name
-	// deadline is when the first list is published even if it is not complete.
-	deadline time.Time
+	// ready is when the first list is complete.
+	ready time.Time
 	// last is the latest list; nil before the first one.
 	last []Service
 	// updates has the newest list that the caller has not seen.
@@ -47,13 +45,20 @@ func newSubscription(query Query) (*subscription, error) {
 }
 
 func newMachine(random *rand.Rand, failed func(reason, of, cause string)) *machine {
-	id := uint16(1 + random.IntN(1<<16-1))
-	return &machine{id: id, random: random, failed: failed, links: map[string]*link{}, subscriptions: map[*subscription]bool{}}
+	return &machine{random: random, failed: failed, links: map[string]*link{}, subscriptions: map[*subscription]bool{}}
 }
 
 // subscribe adds a subscription.
 func (m *machine) subscribe(now time.Time, s *subscription) {
-	s.deadline = now.Add(firstListTime)
+	s.ready = now
+	if len(m.links) == 0 {
+		s.ready = now.Add(settleTime)
+	}
+	for _, l := range m.links {
+		if s.query.uses(l.inter) && !l.settled(now, s.names) {
+			s.ready = now.Add(settleTime)
+		}
+	}
 	m.subscriptions[s], m.changed = true, true
 }
 
@@ -73,30 +78,12 @@ func (m *machine) uses(i Interface) bool {
 	return false
 }
 
-// complete reports whether a first list would have what the network has. As agents delete the
-// devices that are missing in it, a network that is late or slow gets time.
-func (m *machine) complete(now time.Time, s *subscription) bool {
-	used := false
-	for _, l := range m.links {
-		if s.query.uses(l.inter) && !l.absent {
-			if used = true; !l.settled(now) {
-				return false
-			}
-		}
-	}
-	return used
-}
-
-// settled reports whether the questions for services, and for what these lack, were asked for
-// long enough. Few hosts have IPv6 addresses.
-func (l *link) settled(now time.Time) bool {
-	for _, e := range l.entries {
-		open := e.kind == wire.PTR || e.kind != wire.AAAA && len(e.records) == 0
-		if open && now.Sub(e.since) < settleTime {
-			return false
-		}
-	}
-	return true
+// settled reports whether names have been browsed for long enough to know the services.
+func (l *link) settled(now time.Time, names []wire.Name) bool {
+	return !slices.ContainsFunc(names, func(name wire.Name) bool {
+		e := l.entries[setKey{name.Key(), wire.PTR}]
+		return e == nil || now.Sub(e.since) < settleTime
+	})
 }
 
 // setInterfaces sets which interfaces are used. The services of one that is gone are those
@@ -132,17 +119,16 @@ func (m *machine) room(l *link) bool {
 }
 
 // receive stores what a response says.
-func (m *machine) receive(now time.Time, inter string, records []wire.Record, direct bool) {
+func (m *machine) receive(now time.Time, inter string, records []wire.Record) {
 	if l := m.links[inter]; l != nil {
-		l.receive(now, records, direct)
+		l.receive(now, records)
 	}
 }
 
-// outgoing is a packet for the group of mDNS on an interface. If direct is set, it asks the same
-// in a way that is answered by unicast.
+// outgoing is a packet for the group of mDNS on an interface.
 type outgoing struct {
-	index          int
-	packet, direct []byte
+	index  int
+	packet []byte
 }
 
 // advance handles all that has happened until now, and publishes the lists that have changed.
@@ -162,13 +148,15 @@ func (m *machine) advance(now time.Time) (packets []outgoing, next time.Time) {
 			continue
 		}
 		asked, at := l.ask(now)
-		packets = append(packets, asked...)
+		for _, packet := range asked {
+			packets = append(packets, outgoing{l.inter.Index, packet})
+		}
 		next = deadline.Earliest(next, at)
 	}
 	for s := range m.subscriptions {
 		switch {
-		case s.last == nil && now.Before(s.deadline) && !m.complete(now, s):
-			next = deadline.Earliest(next, now.Add(settleTime/20))
+		case s.last == nil && now.Before(s.ready):
+			next = deadline.Earliest(next, s.ready)
 		case s.last == nil || changed:
 			m.publish(s)
 		}

@@ -31,7 +31,7 @@ func announceMany(t *testing.T, m *machine, now time.Time, index, count int, tex
 			{Name: name, Type: wire.SRV, TTL: 120, Target: host, Port: 80},
 			{Name: name, Type: wire.TXT, TTL: 4500, Text: formatText("a=" + strings.Clone(text))},
 			{Name: host, Type: wire.A, TTL: 120, Address: netip.AddrFrom4([4]byte{192, 0, 2, 1})},
-		}, false)
+		})
 	}
 }
 

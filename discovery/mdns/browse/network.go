@@ -15,13 +15,9 @@ func (b *Browser) advance(now time.Time) {
 	packets, next := b.machine.advance(now)
 	for _, p := range packets {
 		sent := false
-		for id, s := range b.sockets {
-			switch {
-			case id.index != p.index || s == nil:
-			case !id.direct:
+		for _, isIPv6 := range []bool{false, true} {
+			if s := b.sockets[socketID{p.index, isIPv6}]; s != nil {
 				sent = s.send(p.packet) == nil || sent
-			case p.direct != nil:
-				sent = s.send(p.direct) == nil || sent
 			}
 		}
 		if !sent {
@@ -39,10 +35,10 @@ func (b *Browser) sleep(now, until time.Time) {
 }
 
 // receive passes a response on. The changes of the next ones are handled together with it.
-func (b *Browser) receive(id socketID, from netip.AddrPort, records []wire.Record, unread error) {
+func (b *Browser) receive(index int, from netip.AddrPort, records []wire.Record, unread error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i, used := b.interfaces[id.index]
+	i, used := b.interfaces[index]
 	switch now := time.Now(); {
 	case !used: // it has just disappeared
 	case from.Port() != port:
@@ -53,7 +49,7 @@ func (b *Browser) receive(id socketID, from netip.AddrPort, records []wire.Recor
 		if unread != nil {
 			b.complain(FailedMalformed, from.Addr().String(), unread.Error())
 		}
-		b.machine.receive(now, i.Name, records, id.direct)
+		b.machine.receive(now, i.Name, records)
 		if soon := now.Add(batchTime); soon.Before(b.wake) {
 			b.sleep(now, soon)
 		}
@@ -67,11 +63,6 @@ func (b *Browser) complain(reason, of, cause string) { b.report.Once(reason, of,
 // scan lists the interfaces.
 func (b *Browser) scan(now time.Time) {
 	b.rescan = now.Add(b.rescanInterval)
-	for s := range b.machine.subscriptions {
-		if s.last == nil {
-			b.rescan = now.Add(rescanSoon)
-		}
-	}
 	interfaces, err := listInterfaces()
 	if err != nil { // they remain as they were
 		b.options.Failed(FailedInterface)
@@ -92,10 +83,10 @@ func (b *Browser) useInterfaces(now time.Time, interfaces map[int]Interface) {
 			continue
 		}
 		used = append(used, i)
-		for _, id := range []socketID{{index: index}, {index: index, direct: true}, {index: index, isIPv6: true}} {
-			if i.speaks(id.isIPv6) {
-				wanted[id] = true
-				b.join(id, i.Name)
+		for _, isIPv6 := range []bool{false, true} {
+			if i.speaks(isIPv6) {
+				wanted[socketID{index, isIPv6}] = true
+				b.join(socketID{index, isIPv6}, i.Name)
 			}
 		}
 	}
@@ -117,7 +108,7 @@ func (b *Browser) join(id socketID, name string) {
 	if s != nil {
 		return
 	}
-	s, err := openSocket(id, b.machine.id)
+	s, err := openSocket(id)
 	b.sockets[id] = s
 	if err != nil {
 		b.options.Failed(FailedInterface)
@@ -127,6 +118,6 @@ func (b *Browser) join(id socketID, name string) {
 		return
 	}
 	go s.read(b.options.Failed, func(from netip.AddrPort, records []wire.Record, unread error) {
-		b.receive(id, from, records, unread)
+		b.receive(id.index, from, records, unread)
 	})
 }

@@ -8,9 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +17,6 @@ import (
 	"time"
 
 	"golang.org/x/net/ipv4"
-	"golang.org/x/sys/unix"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
 	"akri.sh/akri/internal/fulltest"
@@ -63,7 +60,6 @@ func TestInNamespace(t *testing.T) {
 	addInterface(t, "mdns1", "198.51.100.1/24", "2001:db8::1/64")
 	t.Run("found on both interfaces", testBothInterfaces)
 	t.Run("IPv6 only", testIPv6)
-	t.Run("answers by unicast", testUnicast)
 	t.Run("other programs", testOtherPrograms)
 	t.Run("foreign packets", testForeignPackets)
 	t.Run("a thousand services", testThousand)
@@ -102,8 +98,6 @@ type responder struct {
 	socket *socket
 	mu     sync.Mutex
 	device atomic.Pointer[simulatedDevice]
-	// unicast means that it answers those that ask at another port than that of mDNS, alone.
-	unicast bool
 }
 
 func respond(t *testing.T, name string, isIPv6 bool, d *simulatedDevice) *responder {
@@ -112,7 +106,7 @@ func respond(t *testing.T, name string, isIPv6 bool, d *simulatedDevice) *respon
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := openSocket(socketID{index: i.Index, isIPv6: isIPv6}, 0)
+	opened, err := openSocket(socketID{i.Index, isIPv6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +127,11 @@ func respond(t *testing.T, name string, isIPv6 bool, d *simulatedDevice) *respon
 func (r *responder) run() {
 	buffer := make([]byte, wire.MaxPacketBytes)
 	for {
-		count, from, err := r.socket.conn.ReadFromUDPAddrPort(buffer)
+		count, _, err := r.socket.conn.ReadFromUDPAddrPort(buffer)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil || wire.IsResponse(buffer[:count]) || r.unicast && from.Port() == port {
+		if err != nil || wire.IsResponse(buffer[:count]) {
 			continue
 		}
 		asked, err := parseQuery(buffer[:count])
@@ -151,15 +145,7 @@ func (r *responder) run() {
 				answers = append(answers, record)
 			}
 		}
-		if !r.unicast {
-			r.send(answers)
-			continue
-		}
-		packet := pack(r.t, answers...)
-		copy(packet, buffer[:2]) // the ID
-		if _, err := r.socket.conn.WriteToUDPAddrPort(packet, from); err != nil {
-			r.t.Error(err)
-		}
+		r.send(answers)
 	}
 }
 
@@ -277,54 +263,6 @@ func testIPv6(t *testing.T) {
 	awaitInterface(t, "mdns6", func(i Interface) bool { return i.speaks(true) })
 	respond(t, "mdns6", true, d).send(d.records)
 	b.await("Six._http._tcp.local six.local:80 [fe80::7%mdns6]")
-}
-
-// testUnicast has a device in a network namespace of its own, as direct sockets do not receive
-// what comes from the node itself.
-func testUnicast(t *testing.T) {
-	addInterface(t, "mdns4", "203.0.113.1/24")
-	t.Cleanup(func() { ip(t, "link delete mdns4") })
-	thread, moved, opened := make(chan int), make(chan bool), make(chan *socket)
-	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			t.Error(err)
-		}
-		thread <- unix.Gettid()
-		<-moved
-		ip(t, "address add 203.0.113.7/24 dev mdns4x")
-		ip(t, "link set mdns4x up")
-		i, err := net.InterfaceByName("mdns4x")
-		if err != nil {
-			t.Error(err)
-			close(opened)
-			return
-		}
-		s, err := openSocket(socketID{index: i.Index}, 0)
-		if err != nil {
-			t.Error(err)
-		}
-		opened <- s
-	}()
-	ip(t, "link set mdns4x netns "+strconv.Itoa(<-thread))
-	close(moved)
-	r := &responder{t: t, socket: <-opened, unicast: true}
-	if r.socket == nil {
-		t.FailNow()
-	}
-	r.device.Store(webDevice(t, "Shy", "203.0.113.7"))
-	awaitInterface(t, "mdns4", func(Interface) bool { return true })
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.run()
-	}()
-	t.Cleanup(func() {
-		r.socket.conn.Close()
-		<-done
-	})
-	b := browseIn(t, New(Options{}), Query{Types: []string{"_http._tcp"}, Interfaces: func(i Interface) bool { return i.Name == "mdns4" }})
-	b.await("Shy._http._tcp.local shy.local:80 [203.0.113.7]")
 }
 
 // awaitInterface waits until an interface can be used and fulfils a condition.

@@ -25,9 +25,6 @@ type cachedRecord struct {
 	// of a goodbye or of a newer record.
 	final bool
 
-	// direct means that the record has only come by unicast.
-	direct bool
-
 	// refresh is when to ask for the record next.
 	refresh time.Time
 	// attempts counts the questions since the record was last received.

@@ -39,7 +39,6 @@ type delivery struct {
 	at      time.Time
 	index   int
 	records []wire.Record
-	direct  bool
 }
 
 // simulatedDevice answers as RFC 6762 requires: with what is not known, and each record at most once
@@ -48,8 +47,6 @@ type simulatedDevice struct {
 	index   int
 	records []wire.Record
 	off     bool
-	delay   time.Duration
-	direct  bool              // it answers by unicast only
 	sent    map[int]time.Time // by index in records
 }
 
@@ -113,7 +110,7 @@ func (s *simulation) service(index int, instance, kind, address string, text ...
 
 // announce sends records of a device to all.
 func (s *simulation) announce(d *simulatedDevice, records ...wire.Record) {
-	s.deliver(d.index, records, 0, false)
+	s.deliver(d.index, records, 0)
 }
 
 // goodbye announces the end of all records.
@@ -123,11 +120,11 @@ func (s *simulation) goodbye(d *simulatedDevice) {
 	for i := range records {
 		records[i].TTL = 0
 	}
-	s.deliver(d.index, records, 0, false)
+	s.deliver(d.index, records, 0)
 }
 
 // deliver sends records in packets of the usual size, unless they are lost.
-func (s *simulation) deliver(index int, records []wire.Record, delay time.Duration, direct bool) {
+func (s *simulation) deliver(index int, records []wire.Record, delay time.Duration) {
 	s.t.Helper()
 	for some := range slices.Chunk(records, recordsPerPacket) {
 		if s.lost() || !s.up[index] {
@@ -137,7 +134,7 @@ func (s *simulation) deliver(index int, records []wire.Record, delay time.Durati
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.pending = append(s.pending, delivery{s.now.Add(delay), index, received, direct})
+		s.pending = append(s.pending, delivery{s.now.Add(delay), index, received})
 	}
 	slices.SortStableFunc(s.pending, func(a, b delivery) int { return a.at.Compare(b.at) })
 }
@@ -161,7 +158,7 @@ func (s *simulation) run(duration time.Duration) {
 			s.now = next
 		}
 		for len(s.pending) > 0 && !s.pending[0].at.After(s.now) {
-			s.machine.receive(s.now, interfaceNames[s.pending[0].index], s.pending[0].records, s.pending[0].direct)
+			s.machine.receive(s.now, interfaceNames[s.pending[0].index], s.pending[0].records)
 			s.pending = s.pending[1:]
 			s.wake = deadline.Earliest(s.wake, s.now.Add(batchTime))
 		}
@@ -194,7 +191,7 @@ func (s *simulation) advance() {
 			}
 		}
 		if !s.lost() && s.up[p.index] {
-			s.answer(p.index, asked, p.direct != nil)
+			s.answer(p.index, asked)
 		}
 	}
 	for subscribed := range s.machine.subscriptions {
@@ -206,32 +203,22 @@ func (s *simulation) advance() {
 	}
 }
 
-// answer lets the devices answer, also by unicast if that is asked for: these answers have no
-// cache-flush bit, and short times to live unless the device gives no others.
-func (s *simulation) answer(index int, asked query, direct bool) {
+func (s *simulation) answer(index int, asked query) {
 	for _, d := range s.devices {
 		if d.index != index || d.off {
 			continue
 		}
-		var answers, short []wire.Record
+		var answers []wire.Record
 		for i, record := range d.records {
 			if !asked.wanted[setKey{record.Name.Key(), record.Type}] || asked.known[record.Name+" "+record.Target] >= record.TTL/2 {
 				continue
 			}
-			if !d.direct && s.now.Sub(d.sent[i]) >= time.Second {
+			if s.now.Sub(d.sent[i]) >= time.Second {
 				d.sent[i] = s.now
 				answers = append(answers, record)
 			}
-			if record.Flush = false; !d.direct {
-				record.TTL = min(record.TTL, 10)
-			}
-			short = append(short, record)
 		}
-		delay := d.delay + 20*time.Millisecond + time.Duration(s.random.Int64N(int64(100*time.Millisecond)))
-		s.deliver(index, answers, delay, false)
-		if direct {
-			s.deliver(index, short, 2*delay, true)
-		}
+		s.deliver(index, answers, 20*time.Millisecond+time.Duration(s.random.Int64N(int64(100*time.Millisecond))))
 	}
 }
 

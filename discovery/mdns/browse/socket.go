@@ -1,7 +1,6 @@
 package browse
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -22,19 +21,16 @@ var (
 	groupIPv6 = netip.MustParseAddr("ff02::fb")
 )
 
-// socketID names a socket: there is one for each interface and protocol, and a direct one for
-// answers by unicast. At the port of mDNS these would be taken from other programs of the node.
+// socketID names a socket: there is one for each interface and protocol.
 type socketID struct {
-	index          int
-	isIPv6, direct bool
+	index  int
+	isIPv6 bool
 }
 
 // socket sends and receives on one interface with one protocol.
 type socket struct {
 	conn  *net.UDPConn
 	group netip.AddrPort
-	// id is that of the responses to read; 0 for all.
-	id uint16
 }
 
 func (s *socket) send(packet []byte) error {
@@ -52,7 +48,7 @@ func (s *socket) read(failed func(string), receive func(netip.AddrPort, []wire.R
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil || !wire.IsResponse(buffer[:count]) || s.id > 0 && s.id != binary.BigEndian.Uint16(buffer):
+		case err != nil || !wire.IsResponse(buffer[:count]):
 			continue // such as ENETDOWN, which a socket reports once
 		case !limiter.Allow():
 			failed(FailedRate)
@@ -68,15 +64,9 @@ func (s *socket) read(failed func(string), receive func(netip.AddrPort, []wire.R
 // which no router forwards, and it does not take unicast packets from other programs of
 // the node that use mDNS. Package net cannot do that. Linux permits it for IPv6 only with
 // an interface, so each interface has sockets of its own.
-//
-// A direct socket has a port of its own. Whoever is not in the network knows neither that nor
-// the ID of the responses to read.
-func openSocket(id socketID, responses uint16) (*socket, error) {
+func openSocket(id socketID) (*socket, error) {
 	family, join, group := unix.AF_INET, joinIPv4, groupIPv4
-	switch {
-	case id.direct:
-		join = bindDirect
-	case id.isIPv6:
+	if id.isIPv6 {
 		family, join, group = unix.AF_INET6, joinIPv6, groupIPv6
 	}
 	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -101,11 +91,7 @@ func openSocket(id socketID, responses uint16) (*socket, error) {
 	if !ok {
 		return nil, errors.Join(errors.New("the socket is not a UDP socket"), conn.Close())
 	}
-	opened := &socket{conn: udp, group: netip.AddrPortFrom(group, port)}
-	if id.direct {
-		opened.id = responses
-	}
-	return opened, nil
+	return &socket{udp, netip.AddrPortFrom(group, port)}, nil
 }
 
 func joinIPv4(fd, index int) error {
@@ -124,13 +110,5 @@ func joinIPv6(fd, index int) error {
 		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_HOPS, 255),
 		unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: group, Interface: uint32(index)}),
 		unix.Bind(fd, &unix.SockaddrInet6{Port: port, Addr: group, ZoneId: uint32(index)}), // the zone restricts it to the interface
-	)
-}
-
-func bindDirect(fd, index int) error {
-	return errors.Join(
-		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX, index),
-		unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_TTL, 255),
-		unix.Bind(fd, &unix.SockaddrInet4{}),
 	)
 }

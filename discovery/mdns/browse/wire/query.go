@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"slices"
-
-	"github.com/miekg/dns"
-)
+import "github.com/miekg/dns"
 
 // MaxQueryBytes is the size of the largest query. With the headers of IPv6 and UDP it fits
 // in an Ethernet frame.
@@ -46,17 +42,6 @@ func (q *Query) Empty() bool { return len(q.message.Question)+len(q.message.Answ
 
 // Truncate marks the query as followed by more known answers.
 func (q *Query) Truncate() { q.message.Truncated = true }
-
-// PackDirect returns the packet for a socket of its own: answers come by unicast with this ID.
-func (q *Query) PackDirect(id uint16) []byte {
-	direct := q.message
-	direct.Id, direct.Question = id, slices.Clone(direct.Question)
-	for i := range direct.Question {
-		direct.Question[i].Qclass |= 1 << 15 // what permits unicast (RFC 6762, 5.4)
-	}
-	packet, _ := direct.Pack()
-	return packet
-}
 
 // Pack returns the packet.
 func (q *Query) Pack() []byte {

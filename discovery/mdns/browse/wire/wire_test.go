@@ -172,18 +172,6 @@ func TestQueryIsBounded(t *testing.T) {
 	}
 }
 
-// TestDirectQuery: it asks for answers by unicast, and has an ID.
-func TestDirectQuery(t *testing.T) {
-	query := NewQuery()
-	query.Ask("_http._tcp.local", PTR)
-	direct := query.PackDirect(0x1234)
-	want := query.Pack()
-	want[0], want[1], want[len(want)-2] = 0x12, 0x34, 0x80
-	if !bytes.Equal(direct, want) {
-		t.Errorf("got % x, want % x", direct, want)
-	}
-}
-
 // TestKnownAnswers: they are compressed, and those that do not fit are left to another packet.
 func TestKnownAnswers(t *testing.T) {
 	query, added := NewQuery(), 0

@@ -1,0 +1,139 @@
+package publish
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/agent/discover/streams"
+	v0 "akri.sh/akri/api/v0"
+)
+
+// Each step is a pass of the publisher at a time, in seconds.
+type awaitedStep struct {
+	at        int
+	listed    int // 0 for never
+	unsettled bool
+	unclaimed string // the Instances without a device; "b!" is being deleted
+	want      string // those that are kept, "-", those that are gone, and "@" with the next time
+}
+
+func TestAwaited(t *testing.T) {
+	door, other := types.NamespacedName{Namespace: "plant", Name: "door"}, types.NamespacedName{Namespace: "plant", Name: "other"}
+	for name, steps := range map[string][]awaitedStep{
+		"before the first lists": {
+			{at: 1, unsettled: true, unclaimed: "b a c!", want: "a b -"},
+			{at: 500, unsettled: true, listed: 2, unclaimed: "a", want: "a -"},
+		},
+		"the first lists": {
+			{at: 1, unsettled: true, unclaimed: "a b", want: "a b -"},
+			{at: 10, listed: 10, unclaimed: "b a", want: "a b - @100"},
+			{at: 99, listed: 10, unclaimed: "a b", want: "a b - @100"},
+			{at: 100, listed: 10, unclaimed: "a b", want: "- a b"},
+		},
+		"no endpoint sends a first list": {
+			{at: 1, unsettled: true, unclaimed: "a", want: "a -"},
+			{at: 300, unclaimed: "a", want: "- a"},
+		},
+		"a device is reported, and then gone": {
+			{at: 10, listed: 10, unclaimed: "a b", want: "a b - @100"},
+			{at: 20, listed: 10, unclaimed: "b", want: "b - @100"},
+			{at: 30, listed: 10, unclaimed: "a b", want: "b - a @100"},
+		},
+		"a handler restarts": {
+			{at: 10, listed: 10, want: "-"},
+			{at: 500, listed: 10, want: "-"},
+			{at: 510, listed: 510, unclaimed: "a", want: "a - @600"},
+			{at: 600, listed: 510, unclaimed: "a", want: "- a"},
+		},
+		"a device is gone before a handler restarts": {
+			{at: 10, listed: 10, want: "-"},
+			{at: 500, listed: 10, unclaimed: "a", want: "- a"},
+			{at: 510, listed: 510, unclaimed: "a b", want: "b - a @600"},
+		},
+		"a handler restarts again and again": {
+			{at: 10, listed: 10, unclaimed: "a", want: "a - @100"},
+			{at: 60, listed: 60, unclaimed: "a b", want: "a b - @100"},
+			{at: 100, listed: 99, unclaimed: "a b", want: "b - a @150"},
+			{at: 150, listed: 149, unclaimed: "a b", want: "- a b"},
+		},
+		"an Instance is being deleted": {
+			{at: 10, listed: 10, unclaimed: "a! b", want: "b - @100"},
+			{at: 100, listed: 10, unclaimed: "a!", want: "- a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAwaited()
+			for _, step := range steps {
+				if got := a.describe(door, step); got != step.want {
+					t.Errorf("at %d: got %q, want %q", step.at, got, step.want)
+				}
+			}
+			if got := a.describe(other, awaitedStep{at: 1, unclaimed: "x"}); got != "- x" {
+				t.Errorf("another Configuration: got %q", got)
+			}
+			a.forget(door)
+			a.forget(other)
+			if len(a.absent) != 0 {
+				t.Errorf("%d Configurations are not forgotten", len(a.absent))
+			}
+		})
+	}
+}
+
+func (a *awaited) describe(configuration types.NamespacedName, step awaitedStep) string {
+	snapshot := streams.Snapshot{Settled: !step.unsettled}
+	if step.listed != 0 {
+		snapshot.Listed = time.Unix(int64(step.listed), 0)
+	}
+	var unclaimed []*v0.Instance
+	for name := range strings.FieldsSeq(step.unclaimed) {
+		instance := &v0.Instance{}
+		instance.Name = strings.TrimSuffix(name, "!")
+		if instance.Name != name {
+			instance.DeletionTimestamp = &metav1.Time{Time: now}
+		}
+		unclaimed = append(unclaimed, instance)
+	}
+	kept, gone, next := a.split(configuration, unclaimed, snapshot, time.Unix(int64(step.at), 0))
+	var words []string
+	for _, list := range [][]*v0.Instance{kept, gone} {
+		for _, instance := range list {
+			words = append(words, instance.Name)
+		}
+		words = append(words, "-")
+	}
+	words = slices.Delete(words, len(words)-1, len(words))
+	if !next.IsZero() {
+		words = append(words, fmt.Sprint("@", next.Unix()))
+	}
+	return strings.Join(words, " ")
+}
+
+// What a first list lacks is offered as offline, and deleted later without an event.
+func TestAwaitedInstancesAreDeletedLater(t *testing.T) {
+	b := newBench(t)
+	b.publish(b.publisher("node-a"), camera)
+	p := b.publisher("node-a")
+	p.awaited.allowance = time.Second
+	snapshot := streams.Snapshot{Settled: true, Listed: time.Now()}
+	result, err := p.Publish(t.Context(), b.configuration, snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Devices) != 1 || result.Devices[0].Online || !result.Next.Equal(snapshot.Listed.Add(time.Second)) {
+		t.Fatalf("published %+v, again at %s, want the camera offline for a second", result.Devices, result.Next)
+	}
+	name := result.Devices[0].Instance.Name
+	b.eventually("the Instance is deleted", func() bool {
+		if result, err = p.Publish(t.Context(), b.configuration, snapshot); err != nil {
+			t.Fatal(err)
+		}
+		return b.object(name) == nil && len(result.Devices) == 0
+	})
+}

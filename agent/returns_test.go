@@ -1,0 +1,101 @@
+package agent_test
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"testing"
+
+	"akri.sh/akri/discovery"
+)
+
+// returning is a node with the handler "returning", which restarts.
+type returning struct {
+	*node
+	lists chan []discovery.Device
+}
+
+func (w *world) returning(t *testing.T) returning {
+	t.Helper()
+	n := returning{w.node("a"), make(chan []discovery.Device)}
+	w.configure("door", "", func(spec map[string]any) { spec["discoveryHandler"] = map[string]any{"name": "returning"} })
+	return n
+}
+
+func (n returning) startHandler() (stop func()) {
+	return n.node.start("handler", func(ctx context.Context) error {
+		return discovery.Serve(ctx, "returning", scripted{n.lists}, discovery.Options{Dir: n.directory, Logger: slog.New(slog.DiscardHandler)})
+	})
+}
+
+func (n returning) send(ids ...string) {
+	var list []discovery.Device
+	for _, id := range ids {
+		list = append(list, discovery.Device{ID: id})
+	}
+	n.lists <- list
+}
+
+// awaitOnline waits until the devices are known, and whether they are online.
+func (n returning) awaitOnline(want map[string]bool) {
+	n.t.Helper()
+	n.eventually("the right devices are online", func() bool {
+		known := map[string]bool{}
+		for _, d := range n.sink.of(n.namespace, "door") {
+			known[d.ID] = d.Online
+		}
+		return maps.Equal(known, want)
+	})
+}
+
+// The first lists of a handler that has restarted are empty, and then not complete. No
+// Instance of a device that comes later is deleted; one that the handler has reported again
+// goes at once.
+func TestFirstListsOfAHandlerThatRestarts(t *testing.T) {
+	n := newWorld(t).returning(t)
+	n.startAgent()
+	stop := n.startHandler()
+	n.send("front", "back")
+	before := versions(n.awaitDevices("front", "back"))
+	stop()
+	n.startHandler()
+	n.send()
+	n.awaitOnline(map[string]bool{"front": false, "back": false})
+	n.send("back")
+	n.awaitOnline(map[string]bool{"front": false, "back": true})
+	n.send()
+	n.awaitOnline(map[string]bool{"front": false})
+	n.awaitDevices("front")
+	n.send("front")
+	n.awaitOnline(map[string]bool{"front": true})
+	if after := versions(n.awaitDevices("front")); after["front"] != before["front"] {
+		t.Errorf("the Instance is %s, and was %s before the restart", after["front"], before["front"])
+	}
+	n.send()
+	n.awaitDevices()
+}
+
+// An agent that restarts together with its handlers keeps what their first lists lack, and
+// offers what they have.
+func TestFirstListsAfterAnAgentRestarts(t *testing.T) {
+	n := newWorld(t).returning(t)
+	stopAgent, stopHandler := n.startAgent(), n.startHandler()
+	n.send("front", "back")
+	before := versions(n.awaitDevices("front", "back"))
+	stopAgent()
+	stopHandler()
+	*n.sink = recorder{}
+	n.startAgent()
+	n.startHandler()
+	n.send("back")
+	n.awaitOnline(map[string]bool{"front": false, "back": true})
+	n.send("back", "side")
+	n.awaitOnline(map[string]bool{"front": false, "back": true, "side": true})
+	n.send("front", "back")
+	n.awaitOnline(map[string]bool{"front": true, "back": true})
+	if after := versions(n.awaitDevices("front", "back")); !maps.Equal(after, before) {
+		t.Errorf("the Instances are %v, and were %v before the restart", after, before)
+	}
+	n.send("front")
+	n.awaitDevices("front")
+}
