@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 		"k8s.io/apimachinery/pkg/util/json", "sigs.k8s.io/yaml", "sigs.k8s.io/yaml/goyaml.v3",
 	},
 	"cases": {
-		"bytes", "cmp", "encoding/json", "errors", "fmt", "io/fs", "maps", "path", "regexp", "slices", "unicode/utf8",
+		"bytes", "cmp", "encoding/json", "errors", "fmt", "io/fs", "maps", "path", "regexp", "slices", "strings", "unicode/utf8",
 		"k8s.io/apimachinery/pkg/util/validation", "sigs.k8s.io/yaml",
 		"akri.sh/akri/internal/finding", "akri.sh/akri/templating",
 		"akri.sh/akri/templating/convert", "akri.sh/akri/templating/sample", "akri.sh/akri/templating/source",

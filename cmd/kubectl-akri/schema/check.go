@@ -37,6 +37,14 @@ type Source interface {
 	Written(at templating.Path) string
 }
 
+// template is the source of a rendered object.
+type template interface {
+	// AsWritten returns the path of a field of the object in the template.
+	AsWritten(templating.Path) templating.Path
+	// FromSample reports whether the value at a place may be another one with a real device.
+	FromSample(templating.Diagnostic) bool
+}
+
 // Check returns the mistakes in an object as decoded from YAML or JSON, in the order of
 // their paths. isAkri reports whether the kind is one of Akri's; objects of other kinds
 // are not checked. Without a source, the findings have no positions.
@@ -78,10 +86,22 @@ func (c *checker) reportKey(at templating.Path, hint, cause string) {
 	c.add(templating.Diagnostic{Field: at, Text: at[len(at)-1].Key}, hint, cause)
 }
 
+// addValue adds a mistake in the value of a field, or in a key. With a real device, it may be
+// another one.
+func (c *checker) addValue(at templating.Diagnostic, hint, cause string) {
+	c.add(at, hint, cause)
+	if t, isTemplate := c.source.(template); isTemplate && t.FromSample(at) {
+		c.findings[len(c.findings)-1].Level = finding.Warning
+	}
+}
+
 func (c *checker) add(at templating.Diagnostic, hint, cause string) {
 	found := finding.Finding{Mistake: finding.Mistake{Path: at.Field.String(), Cause: cause, Hint: hint}}
 	if c.source != nil {
 		found.Position = c.source.Locate(at)
+	}
+	if t, isTemplate := c.source.(template); isTemplate {
+		found.Path = t.AsWritten(at.Field).String()
 	}
 	c.findings = append(c.findings, found)
 }
@@ -111,7 +131,7 @@ func (c *checker) metadata() {
 	meta.Name = cmp.Or(meta.Name, "x")
 	anyName := func(string, bool) []string { return nil } // a rule of the definition is about it
 	for _, err := range metavalidation.ValidateObjectMeta(&meta, true, anyName, field.NewPath("metadata")) {
-		c.report(follow(c.object, err.Field), err.Detail, "%s is not valid", describe(err.BadValue))
+		c.report(Follow(c.object, err.Field), err.Detail, "%s is not valid", describe(err.BadValue))
 	}
 }
 
@@ -122,7 +142,7 @@ func (c *checker) content(k *kind) {
 	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.schema)
 	unknown := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 	for _, text := range pruning.PruneWithOptions(content, k.schema, true, unknown) {
-		c.unknown(k, follow(c.object, text))
+		c.unknown(k, Follow(c.object, text))
 	}
 	defaulting.Default(content, k.schema)
 	located := false // errors of another type repeat those with a place, as sentences
@@ -146,7 +166,7 @@ func (c *checker) content(k *kind) {
 	errs := listtype.ValidateListSetsAndMaps(nil, k.schema, content)
 	violated, _ := k.rules.Validate(context.Background(), nil, k.schema, content, nil, celconfig.RuntimeCELCostBudget)
 	for _, err := range append(errs, violated...) {
-		at := follow(c.object, err.Field)
+		at := Follow(c.object, err.Field)
 		cannotEvaluate := strings.Contains(err.Detail, "rule: ")
 		switch {
 		case err.Type == field.ErrorTypeDuplicate:
@@ -161,7 +181,7 @@ func (c *checker) content(k *kind) {
 
 // mistake reports an error of the schema's validator, which begins with the path.
 func (c *checker) mistake(k *kind, invalid *openapierrors.Validation) {
-	at := follow(c.object, invalid.Name)
+	at := Follow(c.object, invalid.Name)
 	s, value := k.at(at), lookup(c.object, at)
 	_, should, _ := strings.Cut(invalid.Error(), " in body ")
 	switch invalid.Code() {

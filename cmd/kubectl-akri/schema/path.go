@@ -32,10 +32,10 @@ func lookup(value any, path templating.Path) any {
 	return value
 }
 
-// follow returns the path that Kubernetes writes as spec.list[0].key or spec.map[key].
+// Follow returns the path that Kubernetes writes as spec.list[0].key or spec.map[key].
 // Keys may contain dots and brackets, too: the longest that the object has counts. What
 // the object lacks is a single key.
-func follow(value any, text string) templating.Path {
+func Follow(value any, text string) templating.Path {
 	var found templating.Path
 	text = strings.TrimPrefix(text, "<nil>") // of the object as a whole
 	for text = strings.TrimPrefix(text, "."); text != ""; text = strings.TrimPrefix(text, ".") {

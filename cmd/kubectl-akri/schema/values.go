@@ -96,7 +96,7 @@ func (c *checker) field(at templating.Path, of reflect.Type, v any) {
 // list checks that the elements of a list differ in the field by which the API server tells
 // them apart, of which the Go types have only the first: ports also differ in their protocol.
 func (c *checker) list(at templating.Path, mergeKey string, elements []any) {
-	seen := map[string]bool{}
+	seen := map[string]templating.Path{}
 	for i, element := range elements {
 		fields, _ := element.(map[string]any)
 		id := fmt.Sprint(mergeKey, " ", fields[mergeKey])
@@ -107,10 +107,14 @@ func (c *checker) list(at templating.Path, mergeKey string, elements []any) {
 		if reason := fields["whenUnsatisfiable"]; reason != nil {
 			id += fmt.Sprint(" with ", reason)
 		}
-		if seen[id] && fields[mergeKey] != nil {
-			c.report(append(slices.Clip(at), templating.Index(i), templating.Key(mergeKey)), "remove one", "%s is set twice", id)
+		here := append(slices.Clip(at), templating.Index(i), templating.Key(mergeKey))
+		if other := seen[id]; other != nil && fields[mergeKey] != nil {
+			if c.source != nil && strings.Contains(c.source.Written(other), "{{") {
+				here = other // which may differ with another device
+			}
+			c.addValue(templating.Diagnostic{Field: here}, "remove one", id+" is set twice")
 		}
-		seen[id] = true
+		seen[id] = here
 	}
 }
 
@@ -124,5 +128,5 @@ func (c *checker) refuse(at templating.Diagnostic, what string, problems []strin
 	if c.rendered && function != "" {
 		hint += "; if it is an expression, append | " + function
 	}
-	c.add(at, hint, what+" is not valid")
+	c.addValue(at, hint, what+" is not valid")
 }

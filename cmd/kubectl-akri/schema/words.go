@@ -64,7 +64,12 @@ func (c *checker) wrongType(at templating.Path, want string, value any, known []
 	case isExpression && !c.rendered:
 		expected.hint += "; only broker resources may have expressions"
 	}
-	c.report(at, expected.hint, "must be %s, not %s", expected.name, describe(value))
+	report := c.add
+	switch want {
+	case "resource.Quantity", "v1.Time", "v1.MicroTime", "[]uint8": // other strings may be right
+		report = c.addValue
+	}
+	report(templating.Diagnostic{Field: at}, expected.hint, fmt.Sprintf("must be %s, not %s", expected.name, describe(value)))
 }
 
 // maxValueBytes limits the part of a value that a message quotes.
