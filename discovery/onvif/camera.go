@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
-	shared "akri.sh/akri/discovery/details"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
 )
@@ -179,7 +178,7 @@ func devices(cameras []*camera, d *details.Details) []discovery.Device {
 // admits reports whether a device passes the filters for what it announces.
 func admits(d *details.Details, uuid string, scopes []string) bool {
 	matches := func(item, value string) bool { return wsdiscovery.NormalUUID(item) == value }
-	return d.UUIDs.Admits(matches, uuid) && d.Scopes.Admits(shared.Glob, scopes...)
+	return d.UUIDs.Admits(matches, uuid) && d.Scopes.Admits(details.MatchesScope, scopes...)
 }
 
 // checkURL returns an error unless a URL that a host announces is one of a device service

@@ -214,6 +214,7 @@ func (e *editor) convert(value any, name string) (notes []string, err error) {
 		}
 	}
 	for _, d := range convert.Doubts(spec, name) {
+		d.Hint = "in the result, write an expression there, such as {{ RESOURCE_NAME }}"
 		notes = append(notes, d.In("").Error())
 	}
 	for _, r := range slices.Concat(lists.Instance, lists.Configuration) {

@@ -285,12 +285,11 @@ func findField(written templating.Path, key string) string {
 			return "spec." + name
 		}
 	}
-	for owner, t := range map[string]reflect.Type{
-		"spec.brokerSpec.brokerPodSpec": reflect.TypeFor[corev1.PodSpec](), "spec.brokerSpec.brokerJobSpec": reflect.TypeFor[batchv1.JobSpec](),
-	} {
-		if smd.TypeReflectEntryOf(t).Fields()[key] != nil {
-			return owner
-		}
+	switch {
+	case smd.TypeReflectEntryOf(reflect.TypeFor[corev1.PodSpec]()).Fields()[key] != nil:
+		return "spec.brokerSpec.brokerPodSpec"
+	case smd.TypeReflectEntryOf(reflect.TypeFor[batchv1.JobSpec]()).Fields()[key] != nil:
+		return "spec.brokerSpec.brokerJobSpec"
 	}
 	return ""
 }

@@ -16,8 +16,7 @@ import (
 )
 
 // unknownKind reports an object of a kind that is not known but similar to one that is built
-// in. A group with a dot may be that of a custom kind, so its kinds are unknown in Kubernetes'
-// own groups only.
+// in. Other groups than Kubernetes' own may have kinds of any name.
 func (c *checker) unknownKind(k gvk.GroupVersionKind) {
 	var versions, kinds []string
 	for known, t := range builtIn().AllKnownTypes() {
@@ -31,7 +30,7 @@ func (c *checker) unknownKind(k gvk.GroupVersionKind) {
 	}
 	near := templating.Nearest(k.Kind, slices.Sorted(slices.Values(kinds)))
 	switch cause := fmt.Sprintf("%s has no kind %s", k.GroupVersion(), k.Kind); {
-	case strings.Contains(k.Group, ".") && !builtIn().IsGroupRegistered(k.Group):
+	case !builtIn().IsGroupRegistered(k.Group) && templating.Nearest(k.Group, []string{"apps", "autoscaling", "batch", "extensions", "policy"}) == "":
 	case len(versions) > 0:
 		c.report(keys("apiVersion"), "use apiVersion: "+strings.Join(slices.Sorted(slices.Values(versions)), " or "), "%s", cause)
 	case near != "":
@@ -61,7 +60,11 @@ func (c *checker) field(at templating.Path, of reflect.Type, v any) {
 			c.wrongType(at, "intstr.IntOrString", v, nil)
 		}
 		if rule := nameRules[of]; rule != nil && key == "name" {
-			c.refuse(value, describe(v), rule(v), "dnsLabel")
+			function := "dnsLabel"
+			if of == reflect.TypeFor[corev1.ContainerPort]() {
+				function = `dnsLabel | trunc 15 | trimSuffix "-"`
+			}
+			c.refuse(value, describe(v), rule(v), function)
 		}
 	case float64: // a whole number of an old field
 		c.field(at, of, int64(v))
@@ -125,8 +128,12 @@ func (c *checker) refuse(at templating.Diagnostic, what string, problems []strin
 		return
 	}
 	hint, _, _ := strings.Cut(problems[0], " (e.g. ") // and a regular expression
-	if c.rendered && function != "" {
+	switch known := at.Text == "" && c.source != nil; {
+	case !c.rendered || function == "":
+	case !known:
 		hint += "; if it is an expression, append | " + function
+	case strings.Contains(c.source.Written(at.Field), "{{"):
+		hint += "; append | " + function
 	}
 	c.addValue(at, hint, what+" is not valid")
 }

@@ -63,6 +63,7 @@ func parsePrefix(item string) (netip.Prefix, error) {
 	if err != nil || address.Zone() != "" {
 		return netip.Prefix{}, errors.Join(err, errors.New("an address without a zone"))
 	}
+	address = address.Unmap()
 	return netip.PrefixFrom(address, address.BitLen()), nil
 }
 

@@ -95,7 +95,7 @@ func (d *Details) checkFilters() error {
 		wrong func(item string) (cause, hint string)
 	}{
 		{"ipAddresses", d.IPAddresses, wrongAddress}, {"macAddresses", d.MACAddresses, wrongMAC},
-		{"scopes", d.Scopes, wrongScope}, {"uuids", d.UUIDs, nil},
+		{"scopes", d.Scopes, nil}, {"uuids", d.UUIDs, nil},
 	} {
 		mistakes = append(mistakes, filter.of.Check(filter.path, filter.wrong))
 	}

@@ -37,8 +37,6 @@ discoveryTimeoutSeconds: 1
 		"a URL as address":          {"ipAddresses: {items: ['http://10.0.0.1/a']}", "ipAddresses.items[0]"},
 		"from one to another":       {"ipAddresses: {action: Exclude, items: [10.0.0.1, 10.0.0.1-10.0.0.9]}", "ipAddresses.items[1]"},
 		"half a MAC address":        {"macAddresses: {items: ['02:00:5e']}", `"02:00:5e" is not a MAC address; write all`},
-		"a scope's path":            {"scopes: {items: [/location/hall]}", "did you mean onvif://www.onvif.org/location/hall?"},
-		"a scope with a space":      {"scopes: {items: ['onvif://www.onvif.org/name/A B']}", "did you mean onvif://www.onvif.org/name/A%20B?"},
 		"any scopes":                {"scopes: {items: ['onvif://www.onvif.org/type/*', 'urn:plant:7', '*/ptz']}", ""},
 		"a number as item":          {"uuids: {items: [1]}", "uuids.items[0]: want a string"},
 		"a negative timeout":        {"discoveryTimeoutSeconds: -1", "discoveryTimeoutSeconds: want 1 to 60, not -1"},
@@ -121,4 +119,25 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("not bounded: %+v", d)
 		}
 	})
+}
+
+// TestMatchesScope checks that items of scopes match what people write for the URIs of cameras.
+func TestMatchesScope(t *testing.T) {
+	const root = "onvif://www.onvif.org/"
+	for item, value := range map[string]string{
+		root + "location/hall": root + "location/hall", "location/hall": root + "location/hall", "/location/*": root + "location/hall",
+		root + "name/A B": root + "name/A%20B", "name/A B": root + "name/A%20B", "*/ptz": root + "type/ptz", "urn:plant:7": "urn:plant:7",
+	} {
+		if !MatchesScope(item, value) {
+			t.Errorf("%q does not match %q", item, value)
+		}
+	}
+	for _, item := range []string{"", "hall", "location", "plant:7", "*/hall/x"} {
+		if MatchesScope(item, root+"location/hall") {
+			t.Errorf("%q matches", item)
+		}
+	}
+	if !MatchesAddress("::ffff:10.0.0.5", "10.0.0.5") || MatchesAddress("::ffff:10.0.0.5", "10.0.0.6") {
+		t.Error("an IPv4 address written as IPv6")
+	}
 }

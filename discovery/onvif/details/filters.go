@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+
+	shared "akri.sh/akri/discovery/details"
 )
 
 // MatchesAddress reports whether an item of ipAddresses, an address or a range, contains the
@@ -39,15 +41,11 @@ func wrongMAC(item string) (cause, hint string) {
 	return "a MAC address", "write all of its six bytes, such as 02:00:5e:10:00:01"
 }
 
-// wrongScope returns why a scope, which is a URI, cannot be announced.
-func wrongScope(item string) (cause, hint string) {
-	const root = "onvif://www.onvif.org/"
-	escaped := strings.ReplaceAll(item, " ", "%20")
-	if !strings.ContainsAny(item, ":*") {
-		escaped = root + strings.TrimPrefix(escaped, "/")
+// MatchesScope reports whether an item of scopes matches a scope that a device announces, which
+// is a URI. Items such as location/hall are below that of ONVIF.
+func MatchesScope(item, value string) bool {
+	if !strings.HasPrefix(item, "*") && !strings.Contains(item, ":") {
+		item = "onvif://www.onvif.org/" + strings.TrimPrefix(item, "/")
 	}
-	if escaped == item {
-		return "", ""
-	}
-	return "a scope", "did you mean " + escaped + "?"
+	return shared.Glob(strings.ReplaceAll(item, " ", "%20"), value)
 }
