@@ -3,7 +3,6 @@ package schema
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,8 +16,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
-	metavalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
@@ -120,19 +117,7 @@ func (c *checker) metadata() {
 	if fields["name"] == nil {
 		c.missing(at, "name", "string", metadataFields)
 	}
-	before := len(c.findings)
-	var meta metav1.ObjectMeta
 	c.typed(at, metaType, fields)
-	data, err := json.Marshal(fields)
-	if len(c.findings) > before || err != nil || json.Unmarshal(data, &meta) != nil {
-		return
-	}
-	meta.Namespace = cmp.Or(meta.Namespace, metav1.NamespaceDefault)
-	meta.Name = cmp.Or(meta.Name, "x")
-	anyName := func(string, bool) []string { return nil } // a rule of the definition is about it
-	for _, err := range metavalidation.ValidateObjectMeta(&meta, true, anyName, field.NewPath("metadata")) {
-		c.report(Follow(c.object, err.Field), err.Detail, "%s is not valid", describe(err.BadValue))
-	}
 }
 
 // content checks an object in the same steps as the API server.

@@ -75,6 +75,10 @@ func (c *checker) field(at templating.Path, of reflect.Type, v any) {
 		}
 	case []any:
 		c.list(at, field.Tag.Get("patchMergeKey"), v)
+		for i := 0; i < len(v) && key == "finalizers"; i++ {
+			name, _ := v[i].(string)
+			c.refuse(templating.Diagnostic{Field: append(slices.Clip(at), templating.Index(i))}, describe(name), content.IsLabelKey(name), "")
+		}
 	case map[string]any:
 		if field.Type.Kind() != reflect.Map {
 			return
