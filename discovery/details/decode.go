@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 
@@ -22,30 +21,23 @@ var decoding sync.Mutex
 // maps with strings as keys, strings, Booleans, integers of type int, and any. Fields
 // without a key, and those whose value is null, keep their values, which are the defaults.
 //
-// Then it calls the checks, which return mistakes in what was decoded. The error has all
-// mistakes, up to a bound, each a *[Fault]: see [Faults].
+// If there are no mistakes, it calls the checks, which return those in what was decoded. The
+// error has all mistakes, up to a bound, each a *[Fault]: see [Faults].
 func Decode(discoveryDetails string, into any, checks ...func() error) error {
 	decoding.Lock()
 	defer decoding.Unlock()
-	root, fault := parse(discoveryDetails)
-	if fault != nil {
+	if _, fault := parse(discoveryDetails); fault != nil {
 		return fault
 	}
 	wrong := decode(discoveryDetails, into)
-	known := len(wrong)
-	if known >= maxFaults || slices.ContainsFunc(wrong, func(f *Fault) bool { return f.Path == "" }) {
-		checks = nil // too little was decoded
-	}
-	for _, check := range checks {
-		for _, fault := range Faults(check()) {
-			if len(wrong) < maxFaults && (known == 0 || fault.independent(root, wrong[:known])) {
-				wrong = append(wrong, fault)
-			}
+	if len(wrong) == 0 { // otherwise, checks would find what was not decoded missing
+		for _, check := range checks {
+			wrong = append(wrong, Faults(check())...)
 		}
 	}
-	all := make([]error, len(wrong))
-	for i, fault := range wrong {
-		all[i] = fault
+	all := make([]error, min(len(wrong), maxFaults))
+	for i := range all {
+		all[i] = wrong[i]
 	}
 	return errors.Join(all...)
 }

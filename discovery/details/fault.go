@@ -3,7 +3,6 @@ package details
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -59,35 +58,17 @@ func (f *Fault) Position(discoveryDetails string) (line, column int) {
 	if fault != nil || root == nil || len(root.Content) == 0 || f.Path == "" {
 		return 1, 1
 	}
-	found, _ := f.find(root)
-	return found.Line, found.Column
-}
-
-// find returns the place in discoveryDetails, and whether the whole path leads to it.
-func (f *Fault) find(root *yamlv3.Node) (found *yamlv3.Node, complete bool) {
-	found = root.Content[0]
+	found := root.Content[0]
 	for rest := f.Path; rest != ""; {
 		key, next, remaining := step(found, rest)
 		if next == nil {
-			return found, false
+			break
 		}
 		if found, rest = next, remaining; rest == "" && f.ofKey && key != nil {
 			found = key
 		}
 	}
-	return found, true
-}
-
-// independent reports whether a mistake in what was decoded is not a consequence of others:
-// it is in a value that exists, and the others are elsewhere.
-func (f *Fault) independent(root *yamlv3.Node, others []*Fault) bool {
-	if _, complete := f.find(root); !complete || f.Path == "" {
-		return false
-	}
-	return !slices.ContainsFunc(others, func(other *Fault) bool {
-		below, inside := strings.CutPrefix(other.Path, f.Path)
-		return inside && (below == "" || below[0] == '.' || below[0] == '[')
-	})
+	return found.Line, found.Column
 }
 
 // Faults returns the mistakes in an error of [Decode] one by one.
