@@ -295,7 +295,8 @@ func FuzzDecode(f *testing.F) {
 // that checks find.
 func TestAllMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"textz: [a]\ndeep: [{port: a}, 7]\nmap: {a: 1, b: x}\nflag: no\nsmall: x\n": "2:15 deep[0].port, 2:19 deep[1], 3:10 map.a, 5:8 small, 1:1 textz",
+		"textz: [a]\ndeep: [{port: a}, 7]\nmap: {a: 1, b: x}\nflag: no\nsmall: x\n": "" +
+			"2:15 deep[0].port, 2:19 deep[1], 3:10 map.a, 5:8 small, 1:1 textz",
 		"text: wrong\nflag: no\n": "1:7 text, 1:1 texts, 2:7 flag",
 	} {
 		err := details.Decode(text, &sample{}, func() error {

@@ -220,7 +220,10 @@ func (e *editor) convert(value any, name string) (notes []string, err error) {
 	for _, r := range slices.Concat(lists.Instance, lists.Configuration) {
 		notes = append(notes, r.From.String()+": "+differs[r.From.String()])
 	}
-	return notes, errors.Join(e.add(place, templating.InstanceLevel, lists.Instance), e.add(place, templating.ConfigurationLevel, lists.Configuration))
+	return notes, errors.Join(
+		e.add(place, templating.InstanceLevel, lists.Instance),
+		e.add(place, templating.ConfigurationLevel, lists.Configuration),
+	)
 }
 
 // differs describes, for each old field, how the new form differs.

@@ -17,7 +17,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,7 +63,7 @@ func CheckBuiltIn(object map[string]any, source Source) []finding.Finding {
 		rule = validation.IsDNS1123Label
 		c.ports()
 	case strings.HasPrefix(apiVersion, rbacv1.GroupName+"/"):
-		rule = path.IsValidPathSegmentName
+		rule = content.IsPathSegmentName
 	}
 	at := keys("metadata", "name")
 	if name, isString := lookup(object, at).(string); isString {
@@ -98,7 +98,8 @@ func (c *checker) ports() {
 	spec := &service.Spec
 	fields, _ := c.object["spec"].(map[string]any)
 	near := templating.Nearest("ports", names(fields))
-	if len(spec.Ports) == 0 && (near == "" || near == "ports") && spec.ClusterIP != corev1.ClusterIPNone && spec.Type != corev1.ServiceTypeExternalName {
+	misspelt := near != "" && near != "ports"
+	if len(spec.Ports) == 0 && !misspelt && spec.ClusterIP != corev1.ClusterIPNone && spec.Type != corev1.ServiceTypeExternalName {
 		c.report(keys("spec"), "add a port, or set clusterIP: None", "ports is missing")
 	}
 	for i, port := range spec.Ports {

@@ -18,6 +18,7 @@ import (
 // unknownKind reports an object of a kind that is not known but similar to one that is built
 // in. Other groups than Kubernetes' own may have kinds of any name.
 func (c *checker) unknownKind(k gvk.GroupVersionKind) {
+	ours := []string{"apps", "autoscaling", "batch", "extensions", "policy"}
 	var versions, kinds []string
 	for known, t := range builtIn().AllKnownTypes() {
 		switch _, isObject := t.FieldByName("ObjectMeta"); {
@@ -30,7 +31,7 @@ func (c *checker) unknownKind(k gvk.GroupVersionKind) {
 	}
 	near := templating.Nearest(k.Kind, slices.Sorted(slices.Values(kinds)))
 	switch cause := fmt.Sprintf("%s has no kind %s", k.GroupVersion(), k.Kind); {
-	case !builtIn().IsGroupRegistered(k.Group) && templating.Nearest(k.Group, []string{"apps", "autoscaling", "batch", "extensions", "policy"}) == "":
+	case !builtIn().IsGroupRegistered(k.Group) && templating.Nearest(k.Group, ours) == "":
 	case len(versions) > 0:
 		c.report(keys("apiVersion"), "use apiVersion: "+strings.Join(slices.Sorted(slices.Values(versions)), " or "), "%s", cause)
 	case near != "":

@@ -16,7 +16,7 @@ var (
 	aMap      = form{"a map", "put its fields below it, indented", ""}
 	aList     = form{"a list", "start each element with a dash", ""}
 	aString   = form{"a string", "write a single string; after key: |, the indented lines below form one", `append | join "," or | toJson`}
-	aBoolean  = form{"true or false", "use true or false without quotes", `make the expression the whole value, and compare it, as in | eq "true"`}
+	aBoolean  = form{"true or false", "use true or false without quotes", `make it a whole expression, and append | eq "true", or "yes"`}
 	anInteger = form{"an integer", "use digits without quotes", "make the expression the whole value, and append | int"}
 	// forms has the types of OpenAPI and the kinds of Go types.
 	forms = map[string]form{

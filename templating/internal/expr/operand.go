@@ -105,7 +105,7 @@ func (r *resolver) operand(node parse.Node) expr {
 		return r.fields(dotExpr{}, n, n.Ident)
 	case *parse.DotNode:
 		if !r.inner {
-			r.reportf(n, r.orLiteral("write the variable you mean: "+r.variableList()), "the dot has a value only inside range and with")
+			r.reportf(n, r.orLiteral(r.meantHint()), "the dot has a value only inside range and with")
 			return invalid
 		}
 		return dotExpr{}
@@ -134,7 +134,7 @@ func (r *resolver) declaredVariable(n *parse.VariableNode) expr {
 		r.reportf(n, r.orLiteral(r.dotHint(n.Ident[1])), "$ has no meaning here: variables are bare words")
 		return invalid
 	}
-	r.reportf(n, r.orLiteral("write the variable you mean: "+r.variableList()), "%s has no value here", text.Truncate(n.Ident[0], fault.MaxName))
+	r.reportf(n, r.orLiteral(r.meantHint()), "%s has no value here", text.Truncate(n.Ident[0], fault.MaxName))
 	return invalid
 }
 
@@ -214,7 +214,7 @@ func (r *resolver) dotHint(name string) string {
 	if r.names.Properties() != "" {
 		return r.propertyHint(text.Truncate(name, fault.MaxName))
 	}
-	return "write the variable you mean: " + r.variableList()
+	return r.meantHint()
 }
 
 func (r *resolver) propertyHint(key string) string {

@@ -194,3 +194,5 @@ func (r *resolver) isProperties(v expr) bool {
 
 // variableList lists the variables in a hint.
 func (r *resolver) variableList() string { return strings.Join(r.names.Variables(), ", ") }
+
+func (r *resolver) meantHint() string { return "write the variable you mean: " + r.variableList() }
