@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
 	},
 	"internal/expr": {
-		"errors", "fmt", "regexp", "slices", "strings", "text/template/parse", "unicode", "unicode/utf8", "akri.sh/akri/internal/text",
+		"errors", "fmt", "slices", "strings", "text/template/parse", "unicode", "unicode/utf8", "akri.sh/akri/internal/text",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault",
 		"akri.sh/akri/templating/internal/functions", "akri.sh/akri/templating/internal/value",
 	},

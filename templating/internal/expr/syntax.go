@@ -2,7 +2,6 @@ package expr
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"text/template/parse"
@@ -34,18 +33,31 @@ func parseText(source string, names Names) (*parse.ListNode, *fault.Fault) {
 	return tree.Root, nil
 }
 
-// An expression is matched with its end, and without one to the end of the text.
-var (
-	quoted     = "(?s:`[^`]*`|\"(?:\\\\.|[^\"\\\\])*\"|'(?:\\\\.|[^'\\\\])*'|/\\*.*?\\*/)"
-	literal    = regexp.MustCompile(quoted)
-	expression = regexp.MustCompile(`\{\{(?:` + quoted + `|[^}]|}[^}])*(?:}})?`)
-)
-
 // expressionBytes returns how much of a text is in expressions, which bounds what parsing
 // takes. A text in quotes and a comment do not count.
 func expressionBytes(source string) (size int) {
-	for _, found := range expression.FindAllString(source, -1) {
-		size += len(literal.ReplaceAllLiteralString(found, ""))
+	_, rest, _ := strings.Cut(source, "{{")
+	for rest != "" {
+		switch c := rest[0]; {
+		case strings.HasPrefix(rest, "}}"):
+			size += len("{{}}")
+			_, rest, _ = strings.Cut(rest, "{{")
+		case strings.HasPrefix(rest, "/*"):
+			_, rest, _ = strings.Cut(rest[2:], "*/")
+		case c == '`':
+			_, rest, _ = strings.Cut(rest[1:], "`")
+		case c == '"' || c == '\'':
+			end := 1
+			for ; end < len(rest) && rest[end] != c; end++ {
+				if rest[end] == '\\' {
+					end++
+				}
+			}
+			rest = rest[min(end+1, len(rest)):]
+		default:
+			size++
+			rest = rest[1:]
+		}
 	}
 	return size
 }
