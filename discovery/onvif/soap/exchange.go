@@ -111,8 +111,9 @@ func readBody(reader *bufio.Reader, header http.Header) (body []byte, hasEnded b
 		body = append(body, buffer[:n]...)
 		arrived := body[max(0, len(body)-n-128):] // the end tag may arrive in several parts
 		isEnvelope = isEnvelope || bytes.Contains(arrived, []byte("Envelope"))
+		mayEnd := bytes.Contains(buffer[:n], []byte(">"))
 		switch {
-		case envelopeEnd.Match(arrived) || !isEnvelope && len(body) >= length:
+		case mayEnd && envelopeEnd.Match(arrived) || !isEnvelope && len(body) >= length:
 			return body, true
 		case err == nil:
 		case len(body) == 0 && from != reader && !errors.Is(err, io.EOF):

@@ -185,7 +185,9 @@ func TestHostileHTTP(t *testing.T) {
 			if source.count > 8*envelope.MaxBytes { // chunks of a byte have six bytes for it
 				t.Errorf("%s, slowly %v: %d bytes are read", name, isSlow, source.count)
 			}
-			if took := after.TotalAlloc - before.TotalAlloc; took > 2<<20 { // of all that is read, for each byte, it would be a GiB
+			// Copies of all that has been read, for each byte, would be GiBs. The race detector makes
+			// regular expressions allocate each time.
+			if took := after.TotalAlloc - before.TotalAlloc; took > 128<<20 {
 				t.Errorf("%s, slowly %v: %d bytes are allocated", name, isSlow, took)
 			}
 		}
