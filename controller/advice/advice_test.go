@@ -156,6 +156,14 @@ spec:
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q, want\n%q", got, want)
 	}
+	service := templating.Object{
+		Origin:  templating.Origin{Level: templating.ConfigurationLevel},
+		Content: map[string]any{"apiVersion": "v1", "kind": "Service", "spec": map[string]any{"externalName": "{{ NAME }}"}},
+	}
+	warnings := Of(nil, service, templating.Values{Configuration: "cam"})
+	if len(warnings) != 1 || !strings.HasPrefix(warnings[0].Hint, "write an expression in configurationBrokerResources, to which") {
+		t.Errorf("warned %v of the Service of the Configuration", warnings)
+	}
 }
 
 // A request of any device is warned of where it is that of one device.
