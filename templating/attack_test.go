@@ -68,6 +68,7 @@ func attacks() map[string]any {
 		"expressions in one text":          strings.Repeat("{{1}}", templating.MaxExpressionBytes/5),
 		"mistakes in one text":             strings.Repeat("{{x}}", templating.MaxExpressionBytes/5),
 		"literals in one text":             strings.Repeat("{{``}}x", templating.MaxExpressionBytes/5),
+		"mistakes after a long literal":    "{{ print `" + strings.Repeat("a", 200_000) + "`" + strings.Repeat(" b", 2000) + "}}",
 		"syntax mistakes in one text":      strings.Repeat("{{``}}x", templating.MaxExpressionBytes/5-1) + "{{.}.}}",
 		"quotes that hide expressions":     "{{'}}" + strings.Repeat("{{1}}", 50_000),
 		"a comment that hides expressions": "{{/*/'*/}}" + strings.Repeat("{{1}}", 50_000),

@@ -53,7 +53,7 @@ func TestBounds(t *testing.T) {
 		"bytes of expressions in a string": {
 			16384, func(n int) any {
 				around := strings.Repeat("x", 50<<10)
-				return around + "{{1" + strings.Repeat(" ", n-30) + "}}" + around + "{{`" + around + "`}}{{/* it's " + around + "*/}}" +
+				return around + "{{1" + strings.Repeat(" ", n-26) + "}}" + around + "{{`" + around + "`}}{{/* it's " + around + "*/}}" +
 					"{{\"\\\"}}\"}}2{{1}}{{'}'}}"
 			},
 			"a string may have 256 KiB, 16 KiB of it in expressions; split it, or use fewer or shorter expressions",

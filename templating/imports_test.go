@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
 	},
 	"internal/expr": {
-		"errors", "fmt", "regexp", "slices", "strings", "text/template/parse", "unicode", "unicode/utf8", "akri.sh/akri/internal/text",
+		"errors", "fmt", "slices", "strings", "text/template/parse", "unicode", "unicode/utf8", "akri.sh/akri/internal/text",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault",
 		"akri.sh/akri/templating/internal/functions", "akri.sh/akri/templating/internal/value",
 	},
@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 		"k8s.io/apimachinery/pkg/util/json", "sigs.k8s.io/yaml", "sigs.k8s.io/yaml/goyaml.v3",
 	},
 	"cases": {
-		"bytes", "cmp", "encoding/json", "errors", "fmt", "io/fs", "maps", "path", "regexp", "slices", "unicode/utf8",
+		"bytes", "cmp", "encoding/json", "errors", "fmt", "io/fs", "maps", "path", "regexp", "slices", "strings", "unicode/utf8",
 		"k8s.io/apimachinery/pkg/util/validation", "sigs.k8s.io/yaml",
 		"akri.sh/akri/internal/finding", "akri.sh/akri/templating",
 		"akri.sh/akri/templating/convert", "akri.sh/akri/templating/sample", "akri.sh/akri/templating/source",

@@ -24,7 +24,14 @@ import (
 	"akri.sh/akri/internal/apitest"
 )
 
+// runMain is set where the program of the tests is to be the program itself.
+const runMain = "AKRI_RUN_MAIN"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(runMain) != "" {
+		main()
+		return
+	}
 	ctrl.SetLogger(logr.Discard())
 	os.Exit(apitest.Run(m))
 }

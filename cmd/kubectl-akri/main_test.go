@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 )
@@ -106,4 +109,36 @@ func TestAccessFlagsOfCommands(t *testing.T) {
 	run(t, "", "lint", "--help").want(t, 0, "--filename", "!"+hint)
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	run(t, "", "tree").want(t, 1, "error: no cluster is configured; ", "--kubeconfig", "KUBECONFIG")
+}
+
+// TestFiles checks that convert and render write every character to a file, which people apply
+// later.
+func TestFiles(t *testing.T) {
+	const odd = "\u202e\u2066\u00ad"
+	text := "apiVersion: akri.sh/v0\r\nkind: Configuration\r\nmetadata:\r\n  name: a\r\n  uid: x\r\nspec:\r\n" +
+		"  discoveryHandler: {name: debugEcho, discoveryDetails: 'descriptions: [a]'}\r\n  instanceBrokerResources:\r\n" +
+		"  - {apiVersion: v1, kind: ConfigMap, metadata: {name: '{{ INSTANCE_NAME }}'}, data: {a: \"" + odd + "\"}}\r\n"
+	written := func(args ...string) string {
+		out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := exec.CommandContext(t.Context(), os.Args[0], args...)
+		command.Env, command.Stdin, command.Stdout, command.Stderr = append(os.Environ(), runMain+"=1"), strings.NewReader(text), out, os.Stderr
+		err = command.Run()
+		data, readErr := os.ReadFile(out.Name())
+		if err := errors.Join(err, readErr, out.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	if got, want := written("convert", "-f", "-"), strings.Replace(text, "  uid: x\r\n", "", 1); got != want {
+		t.Errorf("convert wrote %q, want %q", got, want)
+	}
+	for _, object := range strings.Split(written("render", "-f", "-"), "---\n")[1:] {
+		var rendered struct{ Data map[string]string }
+		if err := yaml.Unmarshal([]byte(object), &rendered); err != nil || rendered.Data["a"] != odd {
+			t.Errorf("rendered %q, %v", rendered.Data["a"], err)
+		}
+	}
 }

@@ -40,7 +40,8 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
 	if ignored != nil {
 		h.Metrics.Failed(failedFilter)
-		cmp.Or(h.Logger, slog.Default()).Warn("Ignored items of filters, which no camera can have; kubectl akri lint refuses them", "err", ignored)
+		log := cmp.Or(h.Logger, slog.Default())
+		log.Warn("Ignored items of filters, which no camera can have; kubectl akri lint refuses them", "err", ignored)
 	}
 	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, or a part of the network, does not work as usual")
 	open := newSockets(settings, failures)

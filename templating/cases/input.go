@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -48,6 +49,7 @@ type Input struct {
 	namespace   string // as written; may be empty
 	options     sample.Options
 	instances   []templating.Instance
+	madeUp      []string // the properties of samples that nobody has set
 	perInstance list
 	group       list
 }
@@ -178,10 +180,14 @@ func (in *Input) locate(l list, level templating.Level, of string, diags templat
 			}
 			add(d, template, from.document.Locate(from.path, d))
 			found, written := &mistakes[len(mistakes)-1], from.document.Written(append(slices.Clip(from.path), d.Field...))
-			if found.Hint == "quote it" {
+			if found.Hint == "quote it" && written != "" {
 				found.Hint = fmt.Sprintf("quote it: %q", written)
 			}
-			if text := cmp.Or(d.Text, written); of != "" && in.Sampled && (text == "" || templating.ReadsDevice(text)) {
+			text := []any{cmp.Or(d.Text, written)}
+			if len(d.Field) > 0 {
+				text = append(text, d.Field[len(d.Field)-1].Key)
+			}
+			if of != "" && (in.Sampled && text[0] == "" || in.fromSample(text)) {
 				found.Level = finding.Warning
 			}
 		}
@@ -222,6 +228,11 @@ func (in *Input) setInstances(c configuration, o Options) {
 		maps.Copy(options.Properties, c.samples)
 		maps.Copy(options.Properties, c.properties) // as with real devices, these win
 		in.instances = sample.Instances(options, o.Samples)
+		in.madeUp = slices.DeleteFunc(slices.Clone(options.Keys), func(key string) bool {
+			_, set := options.Properties[key]
+			_, given := o.Properties[key]
+			return set || given
+		})
 	}
 	for i := range in.instances {
 		properties := make(map[string]string)
@@ -241,21 +252,11 @@ func (in *Input) Shared() *Input {
 	return &shared
 }
 
-// Otherwise returns the input with other values of the properties that are made up. What is
-// wrong with these, too, does not depend on them.
-func (in *Input) Otherwise() *Input {
-	other := *in
-	other.instances = slices.Clone(in.instances)
-	for i := range other.instances {
-		properties := maps.Clone(other.instances[i].Properties)
-		for _, key := range in.options.Keys {
-			if in.Sampled && properties[key] == sample.Property(key, i) {
-				properties[key] = fmt.Sprint(1000 + i) // a number, a name, a label, Base64
-			}
-		}
-		other.instances[i].Properties = properties
-	}
-	return &other
+// fromSample reports whether a part of a template reads a property that is made up.
+func (in *Input) fromSample(part any) bool {
+	return templating.ReadsDevice(part) && templating.AnyText(part, func(text string) bool {
+		return slices.ContainsFunc(in.madeUp, func(key string) bool { return strings.Contains(text, key) })
+	})
 }
 
 // Name returns the name of the Configuration.

@@ -30,24 +30,56 @@ type Rendered struct {
 	// Values are those that it was rendered with.
 	Values templating.Values
 
+	in     *Input
 	origin origin
 }
 
 // Locate returns the position of a field of the object, or of its nearest existing
 // parent. Pos and Text of the diagnostic refer to the field as written.
 func (r Rendered) Locate(d templating.Diagnostic) finding.Position {
-	if r.origin.field != "" {
-		d.Field = old(d.Field)
-	}
+	d.Field = r.AsWritten(d.Field)
 	return r.origin.document.Locate(r.origin.path, d)
 }
 
 // Written returns the text of a scalar as it is written, or of its nearest existing parent.
 func (r Rendered) Written(path templating.Path) string {
+	return r.origin.document.Written(append(slices.Clip(r.origin.path), r.AsWritten(path)...))
+}
+
+// AsWritten returns the path of a field of the object in the template, or in the old field: the
+// data of a Secret may be its stringData.
+func (r Rendered) AsWritten(path templating.Path) templating.Path {
 	if r.origin.field != "" {
-		path = old(path)
+		return old(path)
 	}
-	return r.origin.document.Written(append(slices.Clip(r.origin.path), path...))
+	if len(path) > 1 && path[0].Key == "data" && r.Template["stringData"] != nil && r.Content["stringData"] == nil {
+		data, _ := r.Template["data"].(map[string]any)
+		plain, _ := r.Template["stringData"].(map[string]any)
+		if plain[path[1].Key] != nil || data[path[1].Key] == nil {
+			return append(pathOf("stringData"), path[1:]...)
+		}
+	}
+	return path
+}
+
+// FromSample reports whether the value at a place, or the key that is the text of the
+// diagnostic, may be another one with a real device.
+func (r Rendered) FromSample(d templating.Diagnostic) bool {
+	var part any = r.Template
+	for _, step := range r.AsWritten(d.Field) {
+		fields, _ := part.(map[string]any)
+		elements, _ := part.([]any)
+		below, found := fields[step.Key]
+		if step.IsIndex && step.Index < len(elements) {
+			below, found = elements[step.Index], true
+		}
+		if !found { // the author's expression yields it
+			return r.in.fromSample(part)
+		}
+		part = below
+	}
+	text, _ := part.(string)
+	return d.Text == "" && r.in.fromSample(text)
 }
 
 // Objects returns the objects that would be applied: Instance by Instance in the order of the
@@ -76,7 +108,7 @@ func (in *Input) Objects() ([]Rendered, []finding.Finding) {
 }
 
 func (in *Input) rendered(from origin, object templating.Object, of string) Rendered {
-	r := Rendered{Object: object, For: of, From: object.Origin.String(), Template: from.template, origin: from}
+	r := Rendered{Object: object, For: of, From: object.Origin.String(), Template: from.template, in: in, origin: from}
 	if from.field != "" {
 		r.From = from.field
 	}

@@ -48,15 +48,32 @@ func Raw(w io.Writer) io.Writer {
 	return w
 }
 
+// Exact returns the writer to which a writer of [Printable] writes if that is no terminal: what
+// people write to files, and apply later, keeps all its characters.
+func Exact(w io.Writer) io.Writer {
+	if terminal(w) != nil {
+		return w
+	}
+	return Raw(w)
+}
+
 // Clear clears the terminal to which a writer of [Printable] writes. It returns false if
 // there is none.
 func Clear(w io.Writer) bool {
-	file, ok := Raw(w).(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	file := terminal(w)
+	if file == nil {
 		return false
 	}
 	_, err := file.WriteString("\x1b[H\x1b[2J")
 	return err == nil
+}
+
+// terminal returns the terminal to which a writer writes, or nil.
+func terminal(w io.Writer) *os.File {
+	if file, ok := Raw(w).(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return file
+	}
+	return nil
 }
 
 // isControl reports whether a terminal may act on a character.

@@ -80,7 +80,7 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	for _, note := range notes {
 		fmt.Fprintln(streams.Err, "note: "+note)
 	}
-	_, err = streams.Out.Write(out.Bytes())
+	_, err = cli.Exact(streams.Out).Write(out.Bytes())
 	return err
 }
 
@@ -205,9 +205,13 @@ func (e *editor) convert(value any) (notes []string, err error) {
 	if err != nil || len(lists.Instance)+len(lists.Configuration) == 0 {
 		return notes, err
 	}
+	place := -1 // of the first of them
 	for _, key := range oldFields {
 		if spec[key] != nil && get(get(e.root, "spec"), key) == nil {
 			return nil, errorAt(e.root, key+" is written elsewhere", withoutAnchors)
+		}
+		if from, _, found := e.span("spec", key); found && place < 0 {
+			place = from
 		}
 		if comment.MatchString(e.replace("", "spec", key)) {
 			notes = append(notes, key+": its comments are lost: copy them manually")
@@ -216,7 +220,10 @@ func (e *editor) convert(value any) (notes []string, err error) {
 	for _, r := range slices.Concat(lists.Instance, lists.Configuration) {
 		notes = append(notes, r.From.String()+": "+differs[r.From.String()])
 	}
-	return notes, errors.Join(e.add(templating.InstanceLevel, lists.Instance), e.add(templating.ConfigurationLevel, lists.Configuration))
+	return notes, errors.Join(
+		e.add(place, templating.InstanceLevel, lists.Instance),
+		e.add(place, templating.ConfigurationLevel, lists.Configuration),
+	)
 }
 
 // differs describes, for each old field, how the new form differs.

@@ -29,6 +29,9 @@ var comment = regexp.MustCompile(`(^|\s)#`)
 // between matches lines that do not belong to the field above them, but to what follows it.
 var between = regexp.MustCompile(`^\s*(#.*|\.\.\.)?\s*$`)
 
+// keeping matches the first line of a text whose last empty lines count.
+var keeping = regexp.MustCompile(`[|>][1-9]?\+`)
+
 // span returns the lines of a field, as indexes.
 func (e *editor) span(path ...string) (from, to int, found bool) {
 	at, to, column := e.root, len(e.lines), 0
@@ -48,8 +51,27 @@ func (e *editor) span(path ...string) (from, to int, found bool) {
 	for to-1 > from && between.MatchString(e.lines[to-1]) && indentation(e.lines[to-1]) < column {
 		to--
 	}
+	for e.keepsEmptyLines(to) && to < len(e.lines) && strings.TrimSpace(e.lines[to]) == "" {
+		to++
+	}
 	e.note(flow...)
 	return from, to, true
+}
+
+// keepsEmptyLines reports whether empty lines at an index belong to the text above, as with |+.
+func (e *editor) keepsEmptyLines(at int) bool {
+	var last *yamlv3.Node
+	var walk func(*yamlv3.Node)
+	walk = func(n *yamlv3.Node) {
+		if n.Kind == yamlv3.ScalarNode && n.Line > 0 && n.Line <= at {
+			last = n
+		}
+		for _, child := range n.Content {
+			walk(child)
+		}
+	}
+	walk(e.root)
+	return last != nil && last.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) != 0 && keeping.MatchString(e.lines[last.Line-1])
 }
 
 // note notes maps and lists in which something is to be changed.
@@ -68,6 +90,8 @@ func (e *editor) replace(text string, path ...string) (removed string) {
 	if from, to, found := e.span(path...); found && e.lines[from] != "" {
 		indent := indentation(e.lines[from])
 		removed = strings.Join(e.lines[from:to], "")
+		for ; text == "" && e.keepsEmptyLines(from) && to < len(e.lines) && strings.TrimSpace(e.lines[to]) == ""; to++ {
+		}
 		clear(e.lines[from:to])
 		e.insert(text, from, indent)
 	}
@@ -111,8 +135,8 @@ func (e *editor) dropServerFields() {
 	}
 }
 
-// add appends templates to a list, creating it if necessary.
-func (e *editor) add(level templating.Level, resources []convert.Resource) error {
+// add appends templates to a list. One that does not exist is inserted at a line.
+func (e *editor) add(line int, level templating.Level, resources []convert.Resource) error {
 	if len(resources) == 0 {
 		return nil
 	}
@@ -126,8 +150,7 @@ func (e *editor) add(level templating.Level, resources []convert.Resource) error
 	if list == nil || list.Kind != yamlv3.SequenceNode || len(list.Content) == 0 {
 		e.replace("", "spec", level.String())
 		text, err := encode(mapping(scalar(level.String()), &templates))
-		_, to, _ := e.span("spec")
-		e.insert(text, to-1, spec.Content[0].Column-1)
+		e.insert(text, line, spec.Content[0].Column-1)
 		return err
 	}
 	text, err := encode(&templates)

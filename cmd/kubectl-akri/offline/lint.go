@@ -175,12 +175,9 @@ func within(place, outer string) bool {
 func checkRendered(in *cases.Input) (findings []finding.Finding) {
 	objects, mistakes := in.Objects()
 	refused := checkBuiltIn(objects)
-	others, _ := in.Otherwise().Objects()
-	certain := checkBuiltIn(others)
-	for i, f := range refused {
-		same := func(other finding.Finding) bool { return other.Position == f.Position && other.Path == f.Path }
-		if !slices.ContainsFunc(certain, same) {
-			refused[i].Level, refused[i].For = finding.Warning, "a sample device"
+	for i := range refused {
+		if refused[i].Level == finding.Warning {
+			refused[i].For = "a sample device"
 		}
 	}
 	known := slices.Clone(in.Mistakes) // the objects lack their values
@@ -217,13 +214,13 @@ func advise(in *cases.Input, objects []cases.Rendered, mistakes []finding.Findin
 	}
 	warned := map[string]bool{}
 	for _, o := range objects {
-		template := pathIn(o, "")
+		template := place(o)
 		if slices.ContainsFunc(mistakes, func(f finding.Finding) bool { return within(f.Path, template) }) {
 			continue
 		}
 		for _, warning := range advice.Of(o.Template, o.Object, o.Values) {
 			mistake := warning.In("").Mistake
-			if mistake.Path = pathIn(o, mistake.Path); !warned[mistake.Path] {
+			if mistake.Path = o.AsWritten(warning.Field).Below(template); !warned[mistake.Path] {
 				warned[mistake.Path] = true
 				findings = append(findings, finding.Finding{Level: finding.Warning, Position: o.Locate(warning), Mistake: mistake})
 			}
@@ -237,27 +234,22 @@ func advise(in *cases.Input, objects []cases.Rendered, mistakes []finding.Findin
 func checkBuiltIn(objects []cases.Rendered) (all []finding.Finding) {
 	for _, o := range objects {
 		for _, f := range schema.CheckBuiltIn(o.Content, o) {
-			f.Path = pathIn(o, f.Path)
+			if f.Path != "" && f.Path[0] != '[' {
+				f.Path = "." + f.Path
+			}
+			f.Path = place(o) + f.Path
 			all = append(all, f)
 		}
 	}
 	return all
 }
 
-// pathIn returns the path of a field of an object as the author knows it.
-func pathIn(o cases.Rendered, path string) string {
+// place returns the path of the template of an object, or of its old field.
+func place(o cases.Rendered) string {
 	if o.From == o.Origin.String() {
-		return below(o.Origin.Template().String(), path)
+		return o.Origin.Template().String()
 	}
-	return below(o.From, strings.TrimPrefix(strings.TrimPrefix(path, "spec"), "."))
-}
-
-// below returns a path as the continuation of a place.
-func below(place, path string) string {
-	if path == "" || path[0] == '[' {
-		return place + path
-	}
-	return place + "." + path
+	return o.From
 }
 
 // checkConfined finds kinds and namespaces that the controller does not allow.

@@ -83,7 +83,7 @@ func (o *renderOptions) run(command *cobra.Command, streams cli.Streams) error {
 	if len(inputs) > 0 && len(out) == 0 {
 		fmt.Fprintln(streams.Err, "note: the Configuration has no broker resources; there is nothing to print")
 	}
-	_, err = streams.Out.Write(out)
+	_, err = cli.Exact(streams.Out).Write(out)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,9 +58,12 @@ func CheckBuiltIn(object map[string]any, source Source) []finding.Finding {
 	c := &checker{object: object, source: source, rendered: true}
 	c.types()
 	rule := validation.IsDNS1123Subdomain
-	if object["apiVersion"] == "v1" && object["kind"] == "Service" {
+	switch apiVersion, _ := object["apiVersion"].(string); {
+	case apiVersion == "v1" && object["kind"] == "Service":
 		rule = validation.IsDNS1123Label
 		c.ports()
+	case strings.HasPrefix(apiVersion, rbacv1.GroupName+"/"):
+		rule = content.IsPathSegmentName
 	}
 	at := keys("metadata", "name")
 	if name, isString := lookup(object, at).(string); isString {
@@ -90,7 +96,10 @@ func (c *checker) ports() {
 		return // typed has reported it
 	}
 	spec := &service.Spec
-	if len(spec.Ports) == 0 && spec.ClusterIP != corev1.ClusterIPNone && spec.Type != corev1.ServiceTypeExternalName {
+	fields, _ := c.object["spec"].(map[string]any)
+	near := templating.Nearest("ports", names(fields))
+	misspelt := near != "" && near != "ports"
+	if len(spec.Ports) == 0 && !misspelt && spec.ClusterIP != corev1.ClusterIPNone && spec.Type != corev1.ServiceTypeExternalName {
 		c.report(keys("spec"), "add a port, or set clusterIP: None", "ports is missing")
 	}
 	for i, port := range spec.Ports {

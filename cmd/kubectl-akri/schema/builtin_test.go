@@ -112,9 +112,15 @@ func TestAgreesWithTheDecoder(t *testing.T) {
 // TestOtherKinds checks that kinds that are not built in are not checked.
 func TestOtherKinds(t *testing.T) {
 	for _, object := range []map[string]any{{}, {"apiVersion": "example.com/v1", "kind": "Pod", "x": 1},
-		{"apiVersion": "v1", "kind": "Camera"}} {
+		{"apiVersion": "v1", "kind": "Camera"}, {"apiVersion": "example/v1", "kind": "Deployment"},
+		{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": map[string]any{"name": "a:b"}}} {
 		if problems := CheckBuiltIn(object, nil); problems != nil {
 			t.Errorf("%v: %v", object, problems)
+		}
+	}
+	for _, apiVersion := range []string{"app/v1", "extensions/v1beta1", "apps/v2", "v1"} {
+		if problems := CheckBuiltIn(map[string]any{"apiVersion": apiVersion, "kind": "Deployment"}, nil); len(problems) != 1 {
+			t.Errorf("%s: %v", apiVersion, problems)
 		}
 	}
 }

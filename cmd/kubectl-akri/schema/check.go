@@ -3,7 +3,6 @@ package schema
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,8 +16,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
-	metavalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
@@ -35,6 +32,14 @@ type Source interface {
 	Locate(at templating.Diagnostic) finding.Position
 	// Written returns the text of a scalar as it is written in the file, without quotes.
 	Written(at templating.Path) string
+}
+
+// template is the source of a rendered object.
+type template interface {
+	// AsWritten returns the path of a field of the object in the template.
+	AsWritten(templating.Path) templating.Path
+	// FromSample reports whether the value at a place may be another one with a real device.
+	FromSample(templating.Diagnostic) bool
 }
 
 // Check returns the mistakes in an object as decoded from YAML or JSON, in the order of
@@ -78,10 +83,22 @@ func (c *checker) reportKey(at templating.Path, hint, cause string) {
 	c.add(templating.Diagnostic{Field: at, Text: at[len(at)-1].Key}, hint, cause)
 }
 
+// addValue adds a mistake in the value of a field, or in a key. With a real device, it may be
+// another one.
+func (c *checker) addValue(at templating.Diagnostic, hint, cause string) {
+	c.add(at, hint, cause)
+	if t, isTemplate := c.source.(template); isTemplate && t.FromSample(at) {
+		c.findings[len(c.findings)-1].Level = finding.Warning
+	}
+}
+
 func (c *checker) add(at templating.Diagnostic, hint, cause string) {
 	found := finding.Finding{Mistake: finding.Mistake{Path: at.Field.String(), Cause: cause, Hint: hint}}
 	if c.source != nil {
 		found.Position = c.source.Locate(at)
+	}
+	if t, isTemplate := c.source.(template); isTemplate {
+		found.Path = t.AsWritten(at.Field).String()
 	}
 	c.findings = append(c.findings, found)
 }
@@ -100,19 +117,7 @@ func (c *checker) metadata() {
 	if fields["name"] == nil {
 		c.missing(at, "name", "string", metadataFields)
 	}
-	before := len(c.findings)
-	var meta metav1.ObjectMeta
 	c.typed(at, metaType, fields)
-	data, err := json.Marshal(fields)
-	if len(c.findings) > before || err != nil || json.Unmarshal(data, &meta) != nil {
-		return
-	}
-	meta.Namespace = cmp.Or(meta.Namespace, metav1.NamespaceDefault)
-	meta.Name = cmp.Or(meta.Name, "x")
-	anyName := func(string, bool) []string { return nil } // a rule of the definition is about it
-	for _, err := range metavalidation.ValidateObjectMeta(&meta, true, anyName, field.NewPath("metadata")) {
-		c.report(follow(c.object, err.Field), err.Detail, "%s is not valid", describe(err.BadValue))
-	}
 }
 
 // content checks an object in the same steps as the API server.
@@ -265,12 +270,11 @@ func findField(written templating.Path, key string) string {
 			return "spec." + name
 		}
 	}
-	for owner, t := range map[string]reflect.Type{
-		"spec.brokerSpec.brokerPodSpec": reflect.TypeFor[corev1.PodSpec](), "spec.brokerSpec.brokerJobSpec": reflect.TypeFor[batchv1.JobSpec](),
-	} {
-		if smd.TypeReflectEntryOf(t).Fields()[key] != nil {
-			return owner
-		}
+	switch {
+	case smd.TypeReflectEntryOf(reflect.TypeFor[corev1.PodSpec]()).Fields()[key] != nil:
+		return "spec.brokerSpec.brokerPodSpec"
+	case smd.TypeReflectEntryOf(reflect.TypeFor[batchv1.JobSpec]()).Fields()[key] != nil:
+		return "spec.brokerSpec.brokerJobSpec"
 	}
 	return ""
 }

@@ -16,9 +16,9 @@ import (
 )
 
 // unknownKind reports an object of a kind that is not known but similar to one that is built
-// in. A group with a dot may be that of a custom kind, so its kinds are unknown in Kubernetes'
-// own groups only.
+// in. Other groups than Kubernetes' own may have kinds of any name.
 func (c *checker) unknownKind(k gvk.GroupVersionKind) {
+	ours := []string{"apps", "autoscaling", "batch", "extensions", "policy"}
 	var versions, kinds []string
 	for known, t := range builtIn().AllKnownTypes() {
 		switch _, isObject := t.FieldByName("ObjectMeta"); {
@@ -31,7 +31,7 @@ func (c *checker) unknownKind(k gvk.GroupVersionKind) {
 	}
 	near := templating.Nearest(k.Kind, slices.Sorted(slices.Values(kinds)))
 	switch cause := fmt.Sprintf("%s has no kind %s", k.GroupVersion(), k.Kind); {
-	case strings.Contains(k.Group, ".") && !builtIn().IsGroupRegistered(k.Group):
+	case !builtIn().IsGroupRegistered(k.Group) && templating.Nearest(k.Group, ours) == "":
 	case len(versions) > 0:
 		c.report(keys("apiVersion"), "use apiVersion: "+strings.Join(slices.Sorted(slices.Values(versions)), " or "), "%s", cause)
 	case near != "":
@@ -61,7 +61,11 @@ func (c *checker) field(at templating.Path, of reflect.Type, v any) {
 			c.wrongType(at, "intstr.IntOrString", v, nil)
 		}
 		if rule := nameRules[of]; rule != nil && key == "name" {
-			c.refuse(value, describe(v), rule(v), "dnsLabel")
+			function := "dnsLabel"
+			if of == reflect.TypeFor[corev1.ContainerPort]() {
+				function = `dnsLabel | trunc 15 | trimSuffix "-"`
+			}
+			c.refuse(value, describe(v), rule(v), function)
 		}
 	case float64: // a whole number of an old field
 		c.field(at, of, int64(v))
@@ -72,6 +76,10 @@ func (c *checker) field(at templating.Path, of reflect.Type, v any) {
 		}
 	case []any:
 		c.list(at, field.Tag.Get("patchMergeKey"), v)
+		for i := 0; i < len(v) && key == "finalizers"; i++ {
+			name, _ := v[i].(string)
+			c.refuse(templating.Diagnostic{Field: append(slices.Clip(at), templating.Index(i))}, describe(name), content.IsLabelKey(name), "")
+		}
 	case map[string]any:
 		if field.Type.Kind() != reflect.Map {
 			return
@@ -96,7 +104,7 @@ func (c *checker) field(at templating.Path, of reflect.Type, v any) {
 // list checks that the elements of a list differ in the field by which the API server tells
 // them apart, of which the Go types have only the first: ports also differ in their protocol.
 func (c *checker) list(at templating.Path, mergeKey string, elements []any) {
-	seen := map[string]bool{}
+	seen := map[string]templating.Path{}
 	for i, element := range elements {
 		fields, _ := element.(map[string]any)
 		id := fmt.Sprint(mergeKey, " ", fields[mergeKey])
@@ -107,10 +115,14 @@ func (c *checker) list(at templating.Path, mergeKey string, elements []any) {
 		if reason := fields["whenUnsatisfiable"]; reason != nil {
 			id += fmt.Sprint(" with ", reason)
 		}
-		if seen[id] && fields[mergeKey] != nil {
-			c.report(append(slices.Clip(at), templating.Index(i), templating.Key(mergeKey)), "remove one", "%s is set twice", id)
+		here := append(slices.Clip(at), templating.Index(i), templating.Key(mergeKey))
+		if other := seen[id]; other != nil && fields[mergeKey] != nil {
+			if c.source != nil && strings.Contains(c.source.Written(other), "{{") {
+				here = other // which may differ with another device
+			}
+			c.addValue(templating.Diagnostic{Field: here}, "remove one", id+" is set twice")
 		}
-		seen[id] = true
+		seen[id] = here
 	}
 }
 
@@ -121,8 +133,12 @@ func (c *checker) refuse(at templating.Diagnostic, what string, problems []strin
 		return
 	}
 	hint, _, _ := strings.Cut(problems[0], " (e.g. ") // and a regular expression
-	if c.rendered && function != "" {
+	switch known := at.Text == "" && c.source != nil; {
+	case !c.rendered || function == "":
+	case !known:
 		hint += "; if it is an expression, append | " + function
+	case strings.Contains(c.source.Written(at.Field), "{{"):
+		hint += "; append | " + function
 	}
-	c.add(at, hint, what+" is not valid")
+	c.addValue(at, hint, what+" is not valid")
 }

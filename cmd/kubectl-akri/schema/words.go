@@ -16,7 +16,7 @@ var (
 	aMap      = form{"a map", "put its fields below it, indented", ""}
 	aList     = form{"a list", "start each element with a dash", ""}
 	aString   = form{"a string", "write a single string; after key: |, the indented lines below form one", `append | join "," or | toJson`}
-	aBoolean  = form{"true or false", "use true or false without quotes", `make the expression the whole value, and append | eq "true"`}
+	aBoolean  = form{"true or false", "use true or false without quotes", `make it a whole expression, and append | eq "true", or "yes"`}
 	anInteger = form{"an integer", "use digits without quotes", "make the expression the whole value, and append | int"}
 	// forms has the types of OpenAPI and the kinds of Go types.
 	forms = map[string]form{
@@ -64,7 +64,12 @@ func (c *checker) wrongType(at templating.Path, want string, value any, known []
 	case isExpression && !c.rendered:
 		expected.hint += "; only broker resources may have expressions"
 	}
-	c.report(at, expected.hint, "must be %s, not %s", expected.name, describe(value))
+	report := c.add
+	switch want {
+	case "resource.Quantity", "v1.Time", "v1.MicroTime", "[]uint8": // other strings may be right
+		report = c.addValue
+	}
+	report(templating.Diagnostic{Field: at}, expected.hint, fmt.Sprintf("must be %s, not %s", expected.name, describe(value)))
 }
 
 // maxValueBytes limits the part of a value that a message quotes.

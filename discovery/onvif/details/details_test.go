@@ -143,3 +143,24 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestMatchesScope checks that items of scopes match what people write for the URIs of cameras.
+func TestMatchesScope(t *testing.T) {
+	const root = "onvif://www.onvif.org/"
+	for item, value := range map[string]string{
+		root + "location/hall": root + "location/hall", "location/hall": root + "location/hall", "/location/*": root + "location/hall",
+		root + "name/A B": root + "name/A%20B", "name/A B": root + "name/A%20B", "*/ptz": root + "type/ptz", "urn:plant:7": "urn:plant:7",
+	} {
+		if !MatchesScope(item, value) {
+			t.Errorf("%q does not match %q", item, value)
+		}
+	}
+	for _, item := range []string{"", "hall", "location", "plant:7", "*/hall/x"} {
+		if MatchesScope(item, root+"location/hall") {
+			t.Errorf("%q matches", item)
+		}
+	}
+	if !MatchesAddress("::ffff:10.0.0.5", "10.0.0.5") || MatchesAddress("::ffff:10.0.0.5", "10.0.0.6") {
+		t.Error("an IPv4 address written as IPv6")
+	}
+}

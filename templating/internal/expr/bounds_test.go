@@ -13,7 +13,8 @@ func (none) Variables() []string              { return nil }
 func (none) Properties() string               { return "" }
 
 // TestSuggestions checks that the search for similar names, the most expensive part of
-// compiling, is done for 50 faults of a text only. All faults are reported.
+// compiling, is done for 50 faults of a text only, and that one of them says how to write
+// what is meant for another program. All faults are reported.
 func TestSuggestions(t *testing.T) {
 	const limit = 50
 	_, report := Compile(strings.Repeat("{{ uper }}", limit+1), none{})
@@ -22,6 +23,9 @@ func TestSuggestions(t *testing.T) {
 	}
 	for i, f := range report.Faults {
 		suggested := strings.HasPrefix(f.Hint, "did you mean upper?")
+		if strings.Contains(f.Hint, "for {{ of another program") != (i == 0) {
+			t.Errorf("fault %d has the hint %q", i, f.Hint)
+		}
 		if f.Error() != "there is no variable or function uper" || suggested != (i < limit) || f.Offset != 10*i+3 {
 			t.Errorf("fault %d is %q with the hint %q at %d", i, f, f.Hint, f.Offset)
 		}

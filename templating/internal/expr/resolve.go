@@ -26,6 +26,9 @@ type resolver struct {
 	nodes int64
 	// keys are the property keys that the text mentions.
 	keys []string
+	// ours is set if the expression has a variable of Akri, and foreign if the text has a
+	// hint for an expression without one.
+	ours, foreign bool
 }
 
 // declaration is a $variable.
@@ -71,6 +74,7 @@ func (r *resolver) stmt(node parse.Node) stmt {
 	case *parse.CommentNode:
 		return nil
 	case *parse.ActionNode:
+		r.ours = false
 		v := r.pipe(n.Pipe)
 		if len(n.Pipe.Decl) > 0 {
 			return &setStmt{slots: r.declare(n.Pipe, v), value: v}
@@ -190,3 +194,5 @@ func (r *resolver) isProperties(v expr) bool {
 
 // variableList lists the variables in a hint.
 func (r *resolver) variableList() string { return strings.Join(r.names.Variables(), ", ") }
+
+func (r *resolver) meantHint() string { return "write the variable you mean: " + r.variableList() }

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"text/template/parse"
 	"unicode"
@@ -13,7 +14,7 @@ import (
 )
 
 // parseText parses with text/template's parser, without its names and wording.
-func parseText(source string) (*parse.ListNode, *fault.Fault) {
+func parseText(source string, names Names) (*parse.ListNode, *fault.Fault) {
 	if len(source) > budget.MaxObjectBytes || expressionBytes(source) > MaxBytes {
 		return nil, fault.Newf(fault.Whole, "split it, or use fewer or shorter expressions",
 			"a string may have %d KiB, %d KiB of it in expressions", budget.MaxObjectBytes>>10, MaxBytes>>10)
@@ -24,7 +25,7 @@ func parseText(source string) (*parse.ListNode, *fault.Fault) {
 	trees := map[string]*parse.Tree{}
 	tree, err := parseTree(source, trees)
 	if err != nil {
-		return nil, syntaxFault(source, err)
+		return nil, syntaxFault(source, names, err)
 	}
 	if len(trees) > 1 || tree.Root == nil {
 		return nil, fault.Newf(defineOffset(source), insteadOfDefine, noDefine)
@@ -33,34 +34,29 @@ func parseText(source string) (*parse.ListNode, *fault.Fault) {
 }
 
 // expressionBytes returns how much of a text is in expressions, which bounds what parsing
-// takes: a text in quotes and a comment count as one byte each.
+// takes. A text in quotes and a comment do not count.
 func expressionBytes(source string) (size int) {
-	inside, quote := false, byte(0)
-	for i := 0; i < len(source); i++ {
-		switch c, rest := source[i], source[i:]; {
-		case !inside:
-			if inside = strings.HasPrefix(rest, "{{"); inside {
-				i++
-				size += 2
-			}
-		case quote != 0:
-			if c == '\\' && quote != '`' {
-				i++
-			} else if c == quote {
-				quote = 0
-			}
+	_, rest, _ := strings.Cut(source, "{{")
+	for rest != "" {
+		switch c := rest[0]; {
 		case strings.HasPrefix(rest, "}}"):
-			inside = false
-			i++
-			size += 2
+			size += len("{{}}")
+			_, rest, _ = strings.Cut(rest, "{{")
+		case strings.HasPrefix(rest, "/*"):
+			_, rest, _ = strings.Cut(rest[2:], "*/")
+		case c == '`':
+			_, rest, _ = strings.Cut(rest[1:], "`")
+		case c == '"' || c == '\'':
+			end := 1
+			for ; end < len(rest) && rest[end] != c; end++ {
+				if rest[end] == '\\' {
+					end++
+				}
+			}
+			rest = rest[min(end+1, len(rest)):]
 		default:
 			size++
-			if comment, isComment := strings.CutPrefix(rest, "/*"); isComment {
-				_, after, _ := strings.Cut(comment, "*/")
-				i = len(source) - len(after) - 1
-			} else if c == '"' || c == '\'' || c == '`' {
-				quote = c
-			}
+			rest = rest[1:]
 		}
 	}
 	return size
@@ -92,7 +88,7 @@ func defineOffset(source string) int {
 
 // syntaxFault translates an error of the parser. The parser knows the line at
 // most; failingAction finds the place.
-func syntaxFault(source string, err error) *fault.Fault {
+func syntaxFault(source string, names Names, err error) *fault.Fault {
 	message := strings.TrimPrefix(err.Error(), "template: "+treeName+":")
 	if _, after, found := strings.Cut(message, ": "); found {
 		message = after
@@ -114,7 +110,18 @@ func syntaxFault(source string, err error) *fault.Fault {
 			break
 		}
 	}
-	return fault.Newf(failingAction(source), hint, "%s", text.Truncate(message, fault.MaxQuoted))
+	offset := failingAction(source)
+	action, _, _ := strings.Cut(text.Truncate(source[offset:], fault.MaxQuoted), "}}")
+	if !slices.ContainsFunc(names.Variables(), func(variable string) bool { return strings.Contains(action, variable) }) {
+		hint = orLiteral(hint)
+	}
+	return fault.Newf(offset, hint, "%s", text.Truncate(message, fault.MaxQuoted))
+}
+
+// orLiteral adds to the hint for an expression without Akri's variables: it may be meant for
+// another program that writes {{ too, such as Prometheus, Argo or Helm.
+func orLiteral(hint string) string {
+	return strings.TrimPrefix(hint+"; for {{ of another program write {{ \"{{\" }}, or {{ `{{` }} inside double quotes", "; ")
 }
 
 // failingAction returns the offset of the first expression that makes the text

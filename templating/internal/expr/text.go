@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"regexp"
 	"strings"
 	"text/template/parse"
 
@@ -57,9 +56,9 @@ func Compile(source string, names Names) (*Text, Report) {
 		return t, Report{}
 	}
 	report := Report{Cost: bytesPerText + int64(len(source))}
-	root, f := parseText(source)
+	root, f := parseText(source, names)
 	if f != nil {
-		report.Faults = orLiteral(source, []*fault.Fault{f})
+		report.Faults = []*fault.Fault{f}
 		return t, report
 	}
 	r := &resolver{names: names}
@@ -69,25 +68,9 @@ func Compile(source string, names Names) (*Text, Report) {
 		t.body = []stmt{} // comments alone: empty text
 	}
 	t.slots = r.maxSlots
-	report.Faults, report.PropertyKeys = orLiteral(source, r.faults), r.keys
+	report.Faults, report.PropertyKeys = r.faults, r.keys
 	report.Cost += bytesPerNode * r.nodes
 	return t, report
-}
-
-// variables matches Akri's variables, which are in capital letters.
-var variables = regexp.MustCompile(`INSTANCE|[^.A-Z_][A-Z]{4}`)
-
-// orLiteral adds to the hints of mistakes in expressions that mention no variable of Akri: they
-// may be meant for another program that writes {{ too, such as Prometheus, Argo or Helm.
-func orLiteral(source string, faults []*fault.Fault) []*fault.Fault {
-	for _, f := range faults {
-		before := source[:min(max(f.Offset, 0)+len("{{"), len(source))]
-		action, _, _ := strings.Cut(source[max(strings.LastIndex(before, "{{"), 0):], "}}")
-		if f.Offset != fault.Whole && !variables.MatchString(action) {
-			f.Hint = strings.TrimPrefix(f.Hint+"; for {{ of another program write {{ \"{{\" }}, or {{ `{{` }} inside double quotes", "; ")
-		}
-	}
-	return faults
 }
 
 // onlyAction returns the action of a text that consists of a single one and

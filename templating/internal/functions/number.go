@@ -182,10 +182,12 @@ func toInt(v any) (any, error) {
 		if n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64); err == nil {
 			return n, nil
 		}
-		return nil, fault.Hintf(`give it a default: {{ … | default "80" | int }}, if it can be empty`, "the string is not a whole number")
+		return nil, fault.Hintf(orDefault+`{{ … | default "80" | int }}`, "the string is not a whole number")
 	}
 	return nil, fault.Hintf("", "%s cannot become a whole number", value.KindName(v))
 }
+
+const orDefault = "use a property that is a number; if it can be empty, give it a default: "
 
 func toFloat(v any) (any, error) {
 	switch v := v.(type) {
@@ -198,7 +200,7 @@ func toFloat(v any) (any, error) {
 		if err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
 			return f, nil
 		}
-		return nil, fault.Hintf(`give it a default: {{ … | default "0.5" | float64 }}, if it can be empty`, "the string is not a number")
+		return nil, fault.Hintf(orDefault+`{{ … | default "0.5" | float64 }}`, "the string is not a number")
 	}
 	return nil, fault.Hintf("", "%s cannot become a number", value.KindName(v))
 }

@@ -1,0 +1,4 @@
+package offline
+
+// ConvertFile is convertFile.
+var ConvertFile = convertFile
