@@ -56,6 +56,7 @@ func TestUpdates(t *testing.T) {
 		"no replicas":                      {spec: "replicas: 0, ", resources: one, capacity: 1},
 		"a quarter of four may be missing": {spec: "replicas: 4, ", resources: one, capacity: 4},
 		"of another Configuration":         {resources: `{limits: {akri.sh/mic: "1"}}`, capacity: 1},
+		"of one whose name begins alike":   {resources: `{limits: {akri.sh/cam-hall: "1"}}`, capacity: 1},
 		"by name":                          {resources: `{requests: {"akri.sh/{{ INSTANCE_NAME }}": "1"}}`, capacity: 1, want: "(Pods: 1,"},
 		"of unknown number":                {group: true, resources: `{limits: {"akri.sh/{{ CONFIGURATION_NAME }}": "1"}}`, capacity: 1},
 		"of another kind":                  {kind: "Robot", resources: one, capacity: 1},
