@@ -4,11 +4,14 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 )
 
@@ -102,16 +105,42 @@ func TestNoTime(t *testing.T) {
 		if len(findings) > 0 {
 			t.Fatal(findings)
 		}
-		mapper := meta.NewDefaultRESTMapper(nil)
-		chain := &Chain{
-			cluster: &cluster{mapper: mapper}, renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser),
-			processors: newProcessors(),
-		}
-		candidates := newCandidates(configuration, compiled, mapper)
-		devices := newDeviceFactory(configuration, compiled, nil)
-		_, findings = chain.checkRendering(ctx, admissionRequest{configuration: configuration}, compiled, candidates, devices)
+		findings = rendering(ctx, configuration, compiled)
 		if len(findings) != 1 || findings[0].Level != Deny || !strings.Contains(findings[0].Error(), want) {
 			t.Errorf("%s: findings are %v, want one with %q", name, findings, want)
 		}
+	}
+}
+
+func rendering(ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates) []Finding {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	chain := &Chain{
+		cluster: &cluster{mapper: mapper}, renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser),
+		processors: newProcessors(),
+	}
+	candidates := newCandidates(configuration, compiled, mapper)
+	devices := newDeviceFactory(configuration, compiled, nil)
+	_, findings := chain.checkRendering(ctx, admissionRequest{configuration: configuration}, compiled, candidates, devices)
+	return findings
+}
+
+// Many warnings take no time from the rendering: each is compared with no others.
+func TestManyWarnings(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	const many = 20_000
+	configuration := configurationNamed("c")
+	configuration.Spec.InstanceBrokerResources = nil
+	args := strings.Repeat(`"PLACEHOLDER",`, many-1) + `"PLACEHOLDER"`
+	configuration.Spec.BrokerSpec = &v0.BrokerSpec{BrokerPodSpec: &runtime.RawExtension{
+		Raw: []byte(`{"containers": [{"name": "a", "image": "a", "args": [` + args + `]}]}`),
+	}}
+	compiled, findings := checkTemplates(configuration, confine.Policy{})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	findings = rendering(ctx, configuration, compiled)
+	if len(findings) != many+1 || denied(findings) { // and that nothing requests a device
+		t.Errorf("%d findings, such as %v; want as many warnings as there are texts, and one more", len(findings), findings[0])
 	}
 }

@@ -38,13 +38,14 @@ func (c *Chain) checkRendering(
 	}
 	defer release()
 	var advised []Finding
+	warned := map[string]bool{}
 	judge := func(object templating.Object, values templating.Values) []Finding {
 		tmpl := candidateOf(candidates, object.Origin.Level, object.Origin.Index)
 		for _, warning := range advice.Of(tmpl.source, object, values) {
 			mistake := warning.In("").Mistake
-			mistake.Path = tmpl.field(mistake.Path)
 			// One warning for a field is enough, with whatever devices it is rendered.
-			if !slices.ContainsFunc(advised, func(f Finding) bool { return f.Path == mistake.Path }) {
+			if mistake.Path = tmpl.field(mistake.Path); !warned[mistake.Path] {
+				warned[mistake.Path] = true
 				advised = append(advised, Finding{Warn, mistake})
 			}
 		}

@@ -20,7 +20,7 @@ func Of(source map[string]any, object templating.Object, values templating.Value
 	kind := schema.FromAPIVersionAndKind(apiVersion, name).GroupKind()
 	warnings := ofPods(source, kind, object, values)
 	if source == nil {
-		warnings = append(warnings, ofTexts(nil, object.Content)...)
+		warnings = append(warnings, ofTexts(object.Origin.Level, nil, object.Content)...)
 	}
 	switch kind {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
@@ -47,22 +47,22 @@ func at(keys ...string) (path templating.Path) {
 
 // ofTexts warns of what the author of an old field may take for an expression: it is replaced
 // neither here nor in Akri.
-func ofTexts(field templating.Path, value any) (warnings templating.Diagnostics) {
+func ofTexts(level templating.Level, field templating.Path, value any) (warnings templating.Diagnostics) {
 	switch value := value.(type) {
 	case string:
 		if strings.Contains(value, "{{") || value == "PLACEHOLDER" {
 			return templating.Diagnostics{warning(field,
 				"this text is not replaced: in Akri's old fields, only {{PLACEHOLDER}} is, as a name in requests and limits",
-				"write an expression in instanceBrokerResources, to which kubectl akri convert moves the field")}
+				"write an expression in "+level.String()+", to which kubectl akri convert moves the field")}
 		}
 	case []any:
 		for i, element := range value {
-			warnings = append(warnings, ofTexts(append(slices.Clip(field), templating.Index(i)), element)...)
+			warnings = append(warnings, ofTexts(level, append(slices.Clip(field), templating.Index(i)), element)...)
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			below := append(slices.Clip(field), templating.Key(key))
-			warnings = append(append(warnings, ofTexts(below, key)...), ofTexts(below, value[key])...)
+			warnings = append(append(warnings, ofTexts(level, below, key)...), ofTexts(level, below, value[key])...)
 		}
 	}
 	return warnings

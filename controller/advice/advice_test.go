@@ -56,6 +56,7 @@ func TestUpdates(t *testing.T) {
 		"no replicas":                      {spec: "replicas: 0, ", resources: one, capacity: 1},
 		"a quarter of four may be missing": {spec: "replicas: 4, ", resources: one, capacity: 4},
 		"of another Configuration":         {resources: `{limits: {akri.sh/mic: "1"}}`, capacity: 1},
+		"of one whose name begins alike":   {resources: `{limits: {akri.sh/cam-hall: "1"}}`, capacity: 1},
 		"by name":                          {resources: `{requests: {"akri.sh/{{ INSTANCE_NAME }}": "1"}}`, capacity: 1, want: "(Pods: 1,"},
 		"of unknown number":                {group: true, resources: `{limits: {"akri.sh/{{ CONFIGURATION_NAME }}": "1"}}`, capacity: 1},
 		"of another kind":                  {kind: "Robot", resources: one, capacity: 1},
@@ -155,6 +156,14 @@ spec:
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+	service := templating.Object{
+		Origin:  templating.Origin{Level: templating.ConfigurationLevel},
+		Content: map[string]any{"apiVersion": "v1", "kind": "Service", "spec": map[string]any{"externalName": "{{ NAME }}"}},
+	}
+	warnings := Of(nil, service, templating.Values{Configuration: "cam"})
+	if len(warnings) != 1 || !strings.HasPrefix(warnings[0].Hint, "write an expression in configurationBrokerResources, to which") {
+		t.Errorf("warned %v of the Service of the Configuration", warnings)
 	}
 }
 

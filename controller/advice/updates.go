@@ -3,6 +3,7 @@ package advice
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -42,8 +43,9 @@ func ofUpdate(source map[string]any, content map[string]any, values templating.V
 	all := v0.ResourceName(values.Configuration)
 	for resource, each := range Requested(&object.Spec.Template.Spec) {
 		slots := values.Capacity
+		ofDevice := func(d templating.Instance) bool { return resource == v0.ResourceName(d.Name) }
 		switch {
-		case strings.HasPrefix(resource, all+"-"): // those of a device
+		case ofDevice(values.Instance), slices.ContainsFunc(values.Instances, ofDevice):
 		case resource == all && strings.Contains(replicas, "INSTANCES"): // as wrong with another number of devices
 			slots *= int64(len(values.Instances))
 		default:

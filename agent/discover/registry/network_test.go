@@ -114,12 +114,16 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("%d refusals are kept, want %d", len(registry.refusals), maxEndpoints)
 	}
 
-	// They are forgotten when the handlers no longer try.
+	// They are forgotten when the handlers no longer try, which the kubelet has some do every
+	// five minutes.
 	reported = nil
-	later := registry.refusals["x0"].at.Add(ForgetAfter)
+	later := registry.refusals["x0"].at.Add(10 * time.Minute)
+	if registry.forget(later.Add(-4 * time.Minute)); len(reported) > 0 {
+		t.Errorf("forgotten after six minutes were %q", reported)
+	}
 	registry.refusals["x1"] = refusal{"repeated", later}
 	registry.forget(later)
-	if next := registry.forget(later.Add(ForgetAfter - time.Second)); next != time.Second || len(registry.refusals) != 1 {
+	if next := registry.forget(later.Add(forgetRefusalAfter - time.Second)); next != time.Second || len(registry.refusals) != 1 {
 		t.Errorf("%d refusals are left, the next ends in %s; want that of x1, in a second", len(registry.refusals), next)
 	}
 	if !slices.Contains(reported, "x0") || slices.Contains(reported, "x1") {

@@ -25,6 +25,9 @@ const (
 	maxRefusalLength = 512
 	// refusalInterval is how long the reason of a refusal counts rather than another one.
 	refusalInterval = time.Minute
+	// forgetRefusalAfter is longer than the kubelet waits until it starts a handler again that
+	// ends when it may not register: five minutes.
+	forgetRefusalAfter = 2 * ForgetAfter
 )
 
 // An endpoint that registers with another value of shared than before is stored again, and its
@@ -185,7 +188,7 @@ func (r *Registry) Register(entry Entry) error {
 }
 
 // refuse records why a handler may not register, for the Configurations that use it, until it
-// has not tried for [ForgetAfter]. One that has registered too often may.
+// has not tried for forgetRefusalAfter. One that has registered too often may.
 func (r *Registry) refuse(name string, err error, now time.Time) {
 	r.log.Warn("Refused the registration of a discovery handler", "handler", name, "err", err)
 	reason := text.Truncate("the discovery handler may not register: "+err.Error(), maxRefusalLength)
@@ -352,8 +355,8 @@ func (r *Registry) forget(now time.Time) (next time.Duration) {
 	var gone, refused []Endpoint
 	r.mu.Lock()
 	for name, refusal := range r.refusals {
-		if age := now.Sub(refusal.at); age < ForgetAfter {
-			next = min(next, ForgetAfter-age)
+		if age := now.Sub(refusal.at); age < forgetRefusalAfter {
+			next = min(next, forgetRefusalAfter-age)
 			continue
 		}
 		delete(r.refusals, name)

@@ -68,7 +68,7 @@ type view struct {
 	// listed is [Snapshot.Listed].
 	listed time.Time
 	// changed means that the Configuration has named another handler, whose first lists say
-	// which of the former one's devices are gone.
+	// which of the former one's devices are gone, unless it is the one before that again.
 	changed bool
 	// held means that the request is incomplete, so no endpoint is late.
 	held    bool
@@ -185,7 +185,9 @@ func (v *view) Opened(endpoint registry.Endpoint, shared bool, now time.Time) {
 	if s := v.sources[endpoint]; s != nil {
 		s.shared = shared
 		s.open, s.current, s.openedAt = true, false, now
-		s.refused = false
+		if s.refused { // the same request until now, so another version of the handler may serve it
+			s.refused, s.lostAt = false, now
+		}
 	}
 }
 
@@ -193,7 +195,7 @@ func (v *view) Opened(endpoint registry.Endpoint, shared bool, now time.Time) {
 // the message, if any.
 func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint string, now time.Time) {
 	if s := v.sources[endpoint]; s != nil {
-		if !s.lostAt.IsZero() || !s.reported && !v.changed {
+		if !s.lostAt.IsZero() || !s.reported && (!v.changed || len(s.devices) > 0) {
 			v.listed = now
 		}
 		s.devices, s.bytes = devices, bytesOf(devices)

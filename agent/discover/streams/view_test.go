@@ -432,6 +432,35 @@ func TestListed(t *testing.T) {
 			},
 			want: 8,
 		},
+		"a handler that refuses restarts as another version": {
+			reason: "the author has changed nothing, and the new version may know less at first",
+			timeline: func(s *timeline) {
+				s.expect(usb).opened(usb).received(usb, "a").at(7).broke(usb).refused(usb).at(8).opened(usb).received(usb)
+			},
+			want: 8,
+		},
+		"a request that was refused is corrected": {
+			reason: "the author has edited the details",
+			timeline: func(s *timeline) {
+				s.expect(usb).opened(usb).received(usb, "a").at(7)
+				s.view.Reopen(usb, false, s.now)
+				s.refused(usb).at(8)
+				s.view.Reopen(usb, false, s.now)
+				s.opened(usb).received(usb)
+			},
+			want: 0,
+		},
+		"another handler is named by mistake": {
+			reason: "the former one begins anew, with the request that it had",
+			timeline: func(s *timeline) {
+				s.expect(usb).opened(usb).received(usb, "a").at(7)
+				s.view.ChangeHandler(s.now)
+				s.expect().at(8)
+				s.view.ChangeHandler(s.now)
+				s.expect(usb).opened(usb).received(usb)
+			},
+			want: 8,
+		},
 		"another handler is named": {
 			reason: "the author wants the devices of the old one to go",
 			timeline: func(s *timeline) {

@@ -75,7 +75,7 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	}
 	for _, in := range inputs {
 		objects, mistakes := in.Objects()
-		manifest.Show(streams.Err, advise(in, objects, mistakes), all)
+		manifest.Show(streams.Err, manifest.Sort(advise(in, objects, mistakes), all), all)
 	}
 	for _, note := range notes {
 		fmt.Fprintln(streams.Err, "note: "+note)

@@ -212,16 +212,17 @@ func advise(in *cases.Input, objects []cases.Rendered, mistakes []finding.Findin
 		shared, _ := in.Shared().Objects()
 		objects = slices.Concat(objects, shared)
 	}
+	warned := map[string]bool{}
 	for _, o := range objects {
 		template := place(o)
 		if slices.ContainsFunc(mistakes, func(f finding.Finding) bool { return within(f.Path, template) }) {
 			continue
 		}
 		for _, warning := range advice.Of(o.Template, o.Object, o.Values) {
-			at, mistake := o.Locate(warning), warning.In("").Mistake
-			mistake.Path = o.AsWritten(warning.Field).Below(template)
-			if !slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Path == mistake.Path }) {
-				findings = append(findings, finding.Finding{Level: finding.Warning, Position: at, Mistake: mistake})
+			mistake := warning.In("").Mistake
+			if mistake.Path = o.AsWritten(warning.Field).Below(template); !warned[mistake.Path] {
+				warned[mistake.Path] = true
+				findings = append(findings, finding.Finding{Level: finding.Warning, Position: o.Locate(warning), Mistake: mistake})
 			}
 		}
 	}
