@@ -1,6 +1,7 @@
 package details
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -75,31 +76,25 @@ type Details struct {
 
 // Parse returns the details of a Configuration, with defaults. An error is for its
 // author.
-func Parse(discoveryDetails string) (*Details, error) {
-	d := &Details{DiscoveryTimeoutSeconds: 2, IntervalSeconds: 10, Misses: 3, ID: ByURL}
-	return d, details.Decode(discoveryDetails, d, d.checkFilters, d.checkNumbers, d.checkWords, d.checkInterfaces, d.parseAddresses)
-}
+func Parse(discoveryDetails string) (*Details, error) { return parse(discoveryDetails, false) }
 
 // Validate returns an error if the handler would refuse a Configuration's
-// discoveryDetails.
+// discoveryDetails, or ignore an item of a filter.
 func Validate(discoveryDetails string) error {
-	_, err := Parse(discoveryDetails)
+	_, err := parse(discoveryDetails, true)
 	return err
 }
 
-func (d *Details) checkFilters() error {
-	var mistakes []error
-	for _, filter := range []struct {
-		path  string
-		of    *details.Filter
-		wrong func(item string) (cause, hint string)
-	}{
-		{"ipAddresses", d.IPAddresses, wrongAddress}, {"macAddresses", d.MACAddresses, wrongMAC},
-		{"scopes", d.Scopes, nil}, {"uuids", d.UUIDs, nil},
-	} {
-		mistakes = append(mistakes, filter.of.Check(filter.path, filter.wrong))
+func parse(discoveryDetails string, strict bool) (*Details, error) {
+	d := &Details{DiscoveryTimeoutSeconds: 2, IntervalSeconds: 10, Misses: 3, ID: ByURL}
+	checkFilters := func() error {
+		return errors.Join(
+			d.Scopes.Check("scopes"), d.UUIDs.Check("uuids"),
+			cmp.Or(d.IPAddresses.Check("ipAddresses"), checkItems("ipAddresses", d.IPAddresses, strict, wrongAddress)),
+			cmp.Or(d.MACAddresses.Check("macAddresses"), checkItems("macAddresses", d.MACAddresses, strict, wrongMAC)),
+		)
 	}
-	return errors.Join(mistakes...)
+	return d, details.Decode(discoveryDetails, d, checkFilters, d.checkNumbers, d.checkWords, d.checkInterfaces, d.parseAddresses)
 }
 
 func (d *Details) checkNumbers() error {

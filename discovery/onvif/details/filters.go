@@ -1,12 +1,37 @@
 package details
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"regexp"
 	"strings"
 
 	"akri.sh/akri/discovery/details"
+	"akri.sh/akri/internal/text"
 )
+
+// maxQuoted bounds the bytes of an item that a message quotes.
+const maxQuoted = 60
+
+// checkItems returns the items of a filter, which may be nil, that no camera can have. Those are
+// no mistakes for a handler, which is not strict, as long as cameras can pass without them.
+func checkItems(path string, filter *details.Filter, strict bool, wrong func(item string) (cause, hint string)) error {
+	if filter == nil {
+		return nil
+	}
+	var mistakes []error
+	for i, item := range filter.Items {
+		if cause, hint := wrong(item); cause != "" {
+			place := fmt.Sprintf("%s.items[%d]", path, i)
+			mistakes = append(mistakes, details.Faultf(place, "%q is not %s", text.Truncate(item, maxQuoted), cause).Hintf("%s", hint))
+		}
+	}
+	if !strict && (filter.Action == details.Exclude || len(mistakes) < len(filter.Items)) {
+		return nil
+	}
+	return errors.Join(mistakes...)
+}
 
 // MatchesAddress reports whether an item of ipAddresses, an address or a range, contains the
 // address of a device.
