@@ -1,7 +1,6 @@
 package details
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -90,8 +89,10 @@ func parse(discoveryDetails string, strict bool) (*Details, error) {
 	checkFilters := func() error {
 		return errors.Join(
 			d.Scopes.Check("scopes"), d.UUIDs.Check("uuids"),
-			cmp.Or(d.IPAddresses.Check("ipAddresses"), checkItems("ipAddresses", d.IPAddresses, strict, wrongAddress)),
-			cmp.Or(d.MACAddresses.Check("macAddresses"), checkItems("macAddresses", d.MACAddresses, strict, wrongMAC)),
+			checkItems("ipAddresses", d.IPAddresses, strict, isAddress, "an IP address or range",
+				"write an address such as 10.0.0.5, or a range such as 10.0.0.0/28; host names, ports and * do not count"),
+			checkItems("macAddresses", d.MACAddresses, strict, isMAC, "a MAC address",
+				"write all of its six bytes, such as 02:00:5e:10:00:01"),
 		)
 	}
 	return d, details.Decode(discoveryDetails, d, checkFilters, d.checkNumbers, d.checkWords, d.checkInterfaces, d.parseAddresses)
