@@ -1,8 +1,8 @@
 package onvif
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 
@@ -36,10 +36,11 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 		return discovery.Invalid("%w", err)
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
-	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, or a part of the network, does not work as usual")
 	if ignored := details.Validate(r.Details); ignored != nil {
-		failures.Failed(failedFilter, "the Configuration", fmt.Errorf("items that no camera can have are ignored: %w", ignored))
+		h.Metrics.Failed(failedFilter)
+		cmp.Or(h.Logger, slog.Default()).Warn("Ignored items of filters, which no camera can have; kubectl akri lint refuses them", "err", ignored)
 	}
+	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, or a part of the network, does not work as usual")
 	open := newSockets(settings, failures)
 	defer open.close()
 	asking := &interviewer{client: client, settings: settings, credentials: known, Reporter: failures}

@@ -73,9 +73,6 @@ const (
 	minProbePause = time.Second
 	// minSendPause is the minimum time between two lists.
 	minSendPause = 500 * time.Millisecond
-	// maxSecondProbe bounds the time between the first two probes: agents delete the devices that a
-	// handler has known before its restart and still lacks 90 s after its first list.
-	maxSecondProbe = time.Minute
 	// maxFirstWait bounds how long the first list waits for slow cameras, after the time
 	// for answers to the first probes.
 	maxFirstWait = 10 * time.Second

@@ -46,9 +46,10 @@ type session struct {
 	probed   chan func(now time.Time)
 
 	// A round is a probe of all links and listed addresses, the time for answers, which
-	// begins when all is sent, and the evaluation.
+	// begins when all is sent, and the evaluation. The first one has the probe twice.
 	roundBegan time.Time
-	unsent     int // parts of the probe that are being sent
+	copies     int // how often this round's probe must still be sent
+	unsent     int // parts of it that are being sent
 	// nextProbe, evaluation and extraProbe are when to act next; zero for never. An extra
 	// probe is sent to the links only, and is not evaluated.
 	nextProbe, evaluation, extraProbe time.Time
@@ -100,11 +101,7 @@ func (s *session) act(ctx context.Context, now time.Time) {
 	if due(s.evaluation, now) {
 		s.evaluation = time.Time{}
 		s.evaluate(now)
-		interval := s.settings.Interval()
-		if s.sent.IsZero() {
-			interval = min(interval, maxSecondProbe)
-		}
-		s.nextProbe = deadline.Latest(now, s.roundBegan.Add(s.tracker.jitter(interval)))
+		s.nextProbe = deadline.Latest(now, s.roundBegan.Add(s.tracker.jitter(s.settings.Interval())))
 	}
 	switch {
 	case s.probing:
@@ -130,17 +127,33 @@ func (s *session) act(ctx context.Context, now time.Time) {
 	}
 }
 
-// probeAll begins a round.
+// probeAll begins to send the probe of a round, and begins the round if it is the first copy.
 func (s *session) probeAll(ctx context.Context, now time.Time) {
-	s.roundBegan, s.unsent = now, 2
+	if s.copies == 0 {
+		s.roundBegan, s.copies = now, 1
+		if s.evaluatedAt.IsZero() {
+			s.copies = 2 // the first list must not lack a camera
+		}
+	}
+	s.copies--
+	s.unsent = 2
 	s.probeLinks(ctx, now, s.partSent)
 	s.start(ctx, s.network.sweep, s.partSent)
 }
 
 // partSent begins the time for answers when everything is sent.
 func (s *session) partSent(now time.Time) {
-	if s.unsent--; s.unsent == 0 {
-		s.evaluation = now.Add(s.settings.Timeout())
+	if s.unsent--; s.unsent > 0 {
+		return
+	}
+	wait := s.settings.Timeout()
+	if s.evaluatedAt.IsZero() {
+		wait /= 2 // twice
+	}
+	if s.copies > 0 {
+		s.nextProbe = now.Add(wait)
+	} else {
+		s.evaluation = now.Add(wait)
 	}
 }
 

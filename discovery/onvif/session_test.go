@@ -37,7 +37,7 @@ func TestItemsThatNoCameraHas(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
-		logged := strings.Count(lines.String(), "are ignored") == 1 && strings.Contains(lines.String(), "ipAddresses.items[0]") &&
+		logged := strings.Count(lines.String(), "Ignored") == 1 && strings.Contains(lines.String(), "ipAddresses.items[0]") &&
 			strings.Contains(lines.String(), "macAddresses.items[0]")
 		if logged != (text == some) {
 			t.Errorf("%q: logged %s", text, lines.String())
@@ -159,9 +159,8 @@ func always(r request) outcome { return outcome{request: r, alive: true, uuid: r
 
 func never() bool { return false }
 
-// TestLossOfOnePacketInThree runs for ten hours with many cameras. What the first list lacks is in
-// one soon after it, while agents keep it, and then no list may be sent. A request fails as often as
-// one of TCP does with that loss; see check.
+// TestLossOfOnePacketInThree runs for ten hours with many cameras: no list but the first
+// may be sent. A request fails as often as one of TCP does with that loss; see check.
 func TestLossOfOnePacketInThree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(3, 4))
@@ -181,13 +180,11 @@ func TestLossOfOnePacketInThree(t *testing.T) {
 			return o
 		}
 		tr.run(t, "", func(context.Context) { time.Sleep(10 * time.Hour) })
-		if len(tr.lists) == 0 || tr.sentAt[0] > 3*time.Second || len(tr.lists[len(tr.lists)-1]) != 20 {
-			t.Fatalf("%d lists, sent at %v; the last lacks cameras", len(tr.lists), tr.sentAt)
+		if len(tr.lists) == 0 || len(tr.lists[0]) != 20 {
+			t.Fatalf("%d lists; the first lacks cameras", len(tr.lists))
 		}
 		for i, list := range tr.lists[1:] {
-			if tr.sentAt[i+1] > 15*time.Second || len(list) <= len(tr.lists[i]) {
-				t.Errorf("after %v: a list of %d devices", tr.sentAt[i+1], len(list))
-			}
+			t.Errorf("after %v: a list of %d devices", tr.sentAt[i+1], len(list))
 		}
 		if tr.network.probes.Load() < 3000 {
 			t.Errorf("only %d probes in ten hours", tr.network.probes.Load())
@@ -220,25 +217,6 @@ func TestFirstList(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestSecondProbe checks that it does not wait for a long interval: agents keep for 90 s what the
-// first list lacks.
-func TestSecondProbe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := &trial{network: &lossyNetwork{messages: make(chan message), loses: never}, perform: always}
-		tr.run(t, "intervalSeconds: 3600", func(context.Context) {
-			time.Sleep(10 * time.Second) // the first probe is over
-			tr.network.mu.Lock()
-			tr.network.cameras = []int{1}
-			tr.network.mu.Unlock()
-			time.Sleep(time.Hour / 2)
-		})
-		if len(tr.lists) != 2 || len(tr.lists[1]) != 1 || tr.sentAt[1] > 70*time.Second || tr.network.probes.Load() != 2 {
-			t.Errorf("%d lists, sent at %v, after %d probes; want a second one after a second probe",
-				len(tr.lists), tr.sentAt, tr.network.probes.Load())
-		}
-	})
 }
 
 // TestHelloAndBye checks that both have an effect at once.

@@ -10,7 +10,6 @@ import (
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif/details"
-	"akri.sh/akri/internal/backoff"
 )
 
 // tracker decides which cameras exist. It is told what happens, and answers which
@@ -194,7 +193,15 @@ func (t *tracker) retryDelay(c *camera) time.Duration {
 	case !c.found.IsZero() || c.listed:
 		return interval
 	}
-	return backoff.Delay(minRetryDelay, interval, doublings)
+	return backOff(minRetryDelay, doublings, interval)
+}
+
+// backOff returns a delay that is doubled some times, at most a limit.
+func backOff(delay time.Duration, doublings int, limit time.Duration) time.Duration {
+	for ; doublings > 0 && delay < limit; doublings-- {
+		delay *= 2
+	}
+	return min(delay, limit)
 }
 
 // checked records that something still answers at a camera's URL.
@@ -254,7 +261,7 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 		t.plan(c, now.Add(t.jitter(refusedInterval)))
 	case o.incomplete:
 		interval := t.settings.Interval()
-		t.plan(c, now.Add(t.jitter(backoff.Delay(interval, max(interval, recheckInterval), c.incomplete))))
+		t.plan(c, now.Add(t.jitter(backOff(interval, c.incomplete, max(interval, recheckInterval)))))
 		c.incomplete++
 	default:
 		c.incomplete = 0
