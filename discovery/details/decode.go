@@ -23,7 +23,7 @@ var decoding sync.Mutex
 // without a key, and those whose value is null, keep their values, which are the defaults.
 //
 // Then it calls the checks, which return mistakes in what was decoded. The error has all
-// mistakes, up to a bound, each a *[Fault]: see [Faults] and [Ignored].
+// mistakes, up to a bound, each a *[Fault]: see [Faults].
 func Decode(discoveryDetails string, into any, checks ...func() error) error {
 	decoding.Lock()
 	defer decoding.Unlock()
@@ -43,15 +43,11 @@ func Decode(discoveryDetails string, into any, checks ...func() error) error {
 			}
 		}
 	}
-	all := make([]error, 0, len(wrong))
-	for _, unmatched := range []bool{false, true} { // so that the bound hides none that stops a handler
-		for _, fault := range wrong {
-			if fault.unmatched == unmatched {
-				all = append(all, fault)
-			}
-		}
+	var all []error
+	for _, fault := range wrong[:min(len(wrong), maxFaults)] {
+		all = append(all, fault)
 	}
-	return errors.Join(all[:min(len(all), maxFaults)]...)
+	return errors.Join(all...)
 }
 
 // decode decodes what has no mistakes, and returns the others.

@@ -19,8 +19,6 @@ type Fault struct {
 
 	line  int  // in the text, if Path is not known; from 1
 	ofKey bool // the mistake is the last key of Path, not its value
-	// unmatched is set for an item of a filter that has others, if no device can have it.
-	unmatched bool
 }
 
 // Faultf returns a Fault without a hint. The path is the place, such as udevRules[0], and
@@ -104,20 +102,6 @@ func Faults(err error) (all []*Fault) {
 		all = append(all, Faultf("", "%v", err))
 	}
 	return all
-}
-
-// Ignored splits an error of [Decode] for a handler: into the items of filters that no device
-// can have, without which it does what the others say, and the mistakes that stop it.
-func Ignored(err error) (ignored, rest error) {
-	var unmatched, others []error
-	for _, fault := range Faults(err) {
-		if fault.unmatched {
-			unmatched = append(unmatched, fault)
-		} else {
-			others = append(others, fault)
-		}
-	}
-	return errors.Join(unmatched...), errors.Join(others...)
 }
 
 // step follows the first part of a path, such as "[0]", "key" or ".key". It returns the

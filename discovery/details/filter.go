@@ -1,12 +1,9 @@
 package details
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/tidwall/match"
-
-	"akri.sh/akri/internal/text"
 )
 
 // Filter is a list of values that devices must have, or must not have, in Akri's form:
@@ -26,9 +23,8 @@ const (
 	Exclude Action = "Exclude"
 )
 
-// Check returns the mistakes in a Filter, which may be nil. wrong, unless it is nil, returns
-// why no device can have an item, and what to write instead; or empty texts.
-func (f *Filter) Check(path string, wrong func(item string) (cause, hint string)) error {
+// Check returns the mistake in a Filter, which may be nil.
+func (f *Filter) Check(path string) error {
 	switch {
 	case f == nil:
 		return nil
@@ -38,20 +34,8 @@ func (f *Filter) Check(path string, wrong func(item string) (cause, hint string)
 		return Faultf(join(path, "items"), "missing").Hintf("write a list of values, such as [a, b]")
 	case len(f.Items) == 0 && f.Action != Exclude:
 		return Faultf(join(path, "items"), "empty, so that no device passes").Hintf("add items, or write action: Exclude to admit all devices")
-	case wrong == nil:
-		return nil
 	}
-	var mistakes []error
-	for i, item := range f.Items {
-		if cause, hint := wrong(item); cause != "" {
-			mistakes = append(mistakes, Faultf(at(path+".items", i), "%q is not %s", text.Truncate(item, maxQuoted), cause).Hintf("%s", hint))
-		}
-	}
-	all := errors.Join(mistakes...)
-	for _, fault := range Faults(all) {
-		fault.unmatched = f.Action == Exclude || len(mistakes) < len(f.Items)
-	}
-	return all
+	return nil
 }
 
 // Admits reports whether a device with these values passes. matches compares an item of

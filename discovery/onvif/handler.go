@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 
 	"akri.sh/akri/discovery"
-	shared "akri.sh/akri/discovery/details"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/soap"
@@ -29,7 +28,6 @@ var _ discovery.Handler = Handler{}
 // Discover implements [discovery.Handler].
 func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]discovery.Device) error) error {
 	settings, err := details.Parse(r.Details)
-	ignored, err := shared.Ignored(err)
 	if err != nil {
 		return discovery.Invalid("%w", err)
 	}
@@ -38,7 +36,7 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 		return discovery.Invalid("%w", err)
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
-	if ignored != nil {
+	if ignored := details.Validate(r.Details); ignored != nil {
 		h.Metrics.Failed(failedFilter)
 		log := cmp.Or(h.Logger, slog.Default())
 		log.Warn("Ignored items of filters, which no camera can have; kubectl akri lint refuses them", "err", ignored)

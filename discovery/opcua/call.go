@@ -8,10 +8,7 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"akri.sh/akri/discovery/opcua/uatcp"
-	"akri.sh/akri/internal/backoff"
 )
 
 // The reasons of failures in the metrics.
@@ -50,34 +47,20 @@ func (s *search) call(ctx context.Context, addresses []netip.AddrPort, url strin
 	return do(channel, netip.MustParseAddrPort(connection.RemoteAddr().String()).Addr())
 }
 
-// dial connects to the first address that accepts. It begins to try all of them in the
-// first half of its time, so that one that is silent does not take the time of the next.
-func dial(ctx context.Context, addresses []netip.AddrPort) (connected net.Conn, err error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	connections := make(chan net.Conn, len(addresses))
-	var attempts errgroup.Group
+// dial connects to the first address that accepts. Each has its share of the time that is left, so
+// that one that is silent does not take all of it.
+func dial(ctx context.Context, addresses []netip.AddrPort) (net.Conn, error) {
+	end := time.Now().Add(connectTimeout)
+	var failures []error
 	for i, address := range addresses {
-		attempts.Go(func() error {
-			backoff.Sleep(ctx, time.Duration(i)*connectTimeout/2/time.Duration(len(addresses)))
-			connection, err := new(net.Dialer).DialContext(ctx, "tcp", address.String())
-			if err == nil {
-				connections <- connection
-				cancel() // the other attempts
-			}
-			return err
-		})
-	}
-	err = attempts.Wait()
-	close(connections)
-	for connection := range connections {
-		if connected == nil {
-			connected, err = connection, nil
-		} else {
-			connection.Close()
+		share := max(time.Until(end)/time.Duration(len(addresses)-i), 1) // 0 would be no limit
+		connection, err := (&net.Dialer{Timeout: share}).DialContext(ctx, "tcp", address.String())
+		if err == nil {
+			return connection, nil
 		}
+		failures = append(failures, err)
 	}
-	return connected, err
+	return nil, errors.Join(failures...)
 }
 
 // failed counts a failed call.

@@ -1,12 +1,12 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"time"
 
 	"akri.sh/akri/discovery"
@@ -27,6 +27,8 @@ type Handler struct {
 	Metrics *monitor.Metrics
 	// Log receives failures; slog.Default() if nil.
 	Log *slog.Logger
+
+	maxSecondScan time.Duration // the constant, except in tests
 }
 
 var _ discovery.Handler = Handler{}
@@ -50,33 +52,28 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 		return err
 	}
 	defer c.close()
-	s := &scanner{wanted: wanted, client: c, metrics: h.Metrics, log: h.Log}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
-	return s.run(ctx, send)
+	s := &scanner{wanted: wanted, client: c, metrics: h.Metrics, log: cmp.Or(h.Log, slog.Default())}
+	return s.run(ctx, cmp.Or(h.maxSecondScan, maxSecondScan), send)
 }
 
 const (
-	// Until the second scan, devices that fail are requested again every startInterval, for up
-	// to startTime. Agents delete the devices that a handler has known before its restart and
-	// still lacks 90 s after its first list, but the interval may be longer.
-	startInterval = 5 * time.Second
-	startTime     = time.Minute
+	// maxSecondScan bounds the pause before the second scan. Agents delete the devices that a
+	// handler has known before its restart and still lacks 90 s after its first list.
+	maxSecondScan = 75 * time.Second
 	// maxFirstList bounds how long the first list is delayed. Agents wait for five minutes.
 	maxFirstList = 4 * time.Minute
 )
 
 // run scans until ctx is done, and sends each list that differs from the one before. If
 // the index cannot be read, the devices are kept for as many scans as a device may miss.
-func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) error {
+func (s *scanner) run(ctx context.Context, maxSecond time.Duration, send func([]discovery.Device) error) error {
 	seen := newState(s.wanted.Misses)
 	var sent []discovery.Device
 	first, cancel := context.WithTimeout(ctx, maxFirstList)
 	targets, err := s.scan(first)
 	cancel()
-	startEnd := time.Now().Add(min(startTime, s.wanted.Interval()))
-	for starting, failures := true, 0; ; {
+	interval := min(s.wanted.Interval(), maxSecond)
+	for failures := 0; ; targets, err = s.scan(ctx) {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -96,21 +93,12 @@ func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) 
 				sent = devices
 			}
 		}
-		starting = starting && slices.ContainsFunc(targets, failed) && time.Now().Before(startEnd)
-		switch {
-		case starting && pause(ctx, startInterval):
-			s.requestFailed(ctx, targets)
-		case !starting && pause(ctx, s.wanted.Interval()):
-			targets, err = s.scan(ctx)
+		if !backoff.Sleep(ctx, interval-rand.N(interval/5)) { // nodes scan at different times
+			return ctx.Err()
 		}
+		interval = s.wanted.Interval()
 	}
 }
 
 // maxErrorBytes bounds the text of an error, which may contain parts of a response.
 const maxErrorBytes = 500
-
-// pause waits for about an interval: the jitter spreads the requests of the nodes. It
-// reports whether ctx is not done.
-func pause(ctx context.Context, interval time.Duration) bool {
-	return backoff.Sleep(ctx, interval-rand.N(interval/5))
-}

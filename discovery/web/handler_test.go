@@ -34,7 +34,7 @@ func discover(t *testing.T, details string, properties map[string][]byte) *disco
 	ctx, cancel := context.WithCancel(t.Context())
 	d := &discovered{t: t, lists: make(chan []discovery.Device, 100), ended: make(chan error, 1)}
 	go func() {
-		handler := Handler{Log: slog.New(slog.DiscardHandler)}
+		handler := Handler{Log: slog.New(slog.DiscardHandler), maxSecondScan: 2 * time.Second}
 		d.ended <- handler.Discover(ctx, discovery.Request{Details: details, Properties: properties},
 			func(devices []discovery.Device) error {
 				d.lists <- devices
@@ -154,8 +154,8 @@ func TestFailuresAfterAStart(t *testing.T) {
 			if got := idsOf(d.next()); got != healthy.URL || bad.Load() != 1 {
 				t.Errorf("the first list has %q after %d requests", got, bad.Load())
 			}
-			if devices := d.next(); len(devices) != 2 || bad.Load() != 2 || good.Load() != 1 {
-				t.Errorf("found %+v after %d and %d requests, want both devices after one and two", devices, good.Load(), bad.Load())
+			if devices := d.next(); len(devices) != 2 || bad.Load() != 2 || good.Load() != 2 {
+				t.Errorf("found %+v after %d and %d requests, want both devices after two", devices, good.Load(), bad.Load())
 			}
 		})
 	}

@@ -42,26 +42,19 @@ func (s *scanner) scan(ctx context.Context) ([]target, error) {
 		s.metrics.Failed("bad_item")
 	}
 	if s.wanted.Requested() {
-		for i := range targets {
-			targets[i].err = errAwaited
-		}
-		s.requestFailed(ctx, targets)
+		s.request(ctx, targets)
 	}
 	return targets, nil
 }
 
-func failed(t target) bool { return t.err != nil }
-
-// requestFailed requests the targets with an error. A request waits for its host before it waits
-// for others, so that a host that hangs takes no more than its own places.
-func (s *scanner) requestFailed(ctx context.Context, targets []target) {
+// request requests targets. A request waits for its host before it waits for others, so that a
+// host that hangs takes no more than its own places.
+func (s *scanner) request(ctx context.Context, targets []target) {
 	var group sync.WaitGroup
 	places, hosts := semaphore.NewWeighted(maxRequests), map[string]*semaphore.Weighted{}
 	for i := range targets {
 		t := &targets[i]
-		if t.err == nil {
-			continue
-		}
+		t.err = errAwaited
 		origin := originOf(t.url)
 		if hosts[origin] == nil {
 			hosts[origin] = semaphore.NewWeighted(maxHostRequests)

@@ -99,7 +99,7 @@ func (d *Details) checkDomain() error {
 func (d *Details) checkFilters() error {
 	mistakes := []error{checkPatterns("interfaces", d.Interfaces)}
 	for path, filter := range map[string]*details.Filter{"instances": d.Instances, "hosts": d.Hosts} {
-		mistakes = append(mistakes, filter.Check(path, nil))
+		mistakes = append(mistakes, filter.Check(path))
 		if filter != nil {
 			mistakes = append(mistakes, checkPatterns(path+".items", filter.Items))
 		}

@@ -126,7 +126,7 @@ func (f *Filters) check() error {
 	for path, filter := range map[string]*details.Filter{
 		"filters.ids": f.IDs, "filters.names": f.Names, "filters.manufacturers": f.Manufacturers, "filters.models": f.Models,
 	} {
-		mistakes = append(mistakes, filter.Check(path, nil))
+		mistakes = append(mistakes, filter.Check(path))
 	}
 	return errors.Join(mistakes...)
 }

@@ -75,31 +75,27 @@ type Details struct {
 
 // Parse returns the details of a Configuration, with defaults. An error is for its
 // author.
-func Parse(discoveryDetails string) (*Details, error) {
-	d := &Details{DiscoveryTimeoutSeconds: 2, IntervalSeconds: 10, Misses: 3, ID: ByURL}
-	return d, details.Decode(discoveryDetails, d, d.checkFilters, d.checkNumbers, d.checkWords, d.checkInterfaces, d.parseAddresses)
-}
+func Parse(discoveryDetails string) (*Details, error) { return parse(discoveryDetails, false) }
 
 // Validate returns an error if the handler would refuse a Configuration's
-// discoveryDetails.
+// discoveryDetails, or ignore an item of a filter.
 func Validate(discoveryDetails string) error {
-	_, err := Parse(discoveryDetails)
+	_, err := parse(discoveryDetails, true)
 	return err
 }
 
-func (d *Details) checkFilters() error {
-	var mistakes []error
-	for _, filter := range []struct {
-		path  string
-		of    *details.Filter
-		wrong func(item string) (cause, hint string)
-	}{
-		{"ipAddresses", d.IPAddresses, wrongAddress}, {"macAddresses", d.MACAddresses, wrongMAC},
-		{"scopes", d.Scopes, nil}, {"uuids", d.UUIDs, nil},
-	} {
-		mistakes = append(mistakes, filter.of.Check(filter.path, filter.wrong))
+func parse(discoveryDetails string, strict bool) (*Details, error) {
+	d := &Details{DiscoveryTimeoutSeconds: 2, IntervalSeconds: 10, Misses: 3, ID: ByURL}
+	checkFilters := func() error {
+		return errors.Join(
+			d.Scopes.Check("scopes"), d.UUIDs.Check("uuids"),
+			checkItems("ipAddresses", d.IPAddresses, strict, isAddress, "an IP address or range",
+				"write an address such as 10.0.0.5, or a range such as 10.0.0.0/28; host names, ports and * do not count"),
+			checkItems("macAddresses", d.MACAddresses, strict, isMAC, "a MAC address",
+				"write all of its six bytes, such as 02:00:5e:10:00:01"),
+		)
 	}
-	return errors.Join(mistakes...)
+	return d, details.Decode(discoveryDetails, d, checkFilters, d.checkNumbers, d.checkWords, d.checkInterfaces, d.parseAddresses)
 }
 
 func (d *Details) checkNumbers() error {

@@ -1,12 +1,37 @@
 package details
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"regexp"
 	"strings"
 
 	"akri.sh/akri/discovery/details"
+	"akri.sh/akri/internal/text"
 )
+
+// maxQuoted bounds the bytes of an item that a message quotes.
+const maxQuoted = 60
+
+// checkItems returns the items of a filter, which may be nil, that no camera can have. Those are
+// no mistakes for a handler, which is not strict, as long as cameras can pass without them.
+func checkItems(path string, filter *details.Filter, strict bool, possible func(item string) bool, want, hint string) error {
+	if err := filter.Check(path); filter == nil || err != nil {
+		return err
+	}
+	var mistakes []error
+	for i, item := range filter.Items {
+		if !possible(item) {
+			place := fmt.Sprintf("%s.items[%d]", path, i)
+			mistakes = append(mistakes, details.Faultf(place, "%q is not %s", text.Truncate(item, maxQuoted), want).Hintf("%s", hint))
+		}
+	}
+	if !strict && (filter.Action == details.Exclude || len(mistakes) < len(filter.Items)) {
+		return nil
+	}
+	return errors.Join(mistakes...)
+}
 
 // MatchesAddress reports whether an item of ipAddresses, an address or a range, contains the
 // address of a device.
@@ -16,12 +41,7 @@ func MatchesAddress(item, value string) bool {
 	return err == nil && prefix.Contains(address.Unmap().WithZone(""))
 }
 
-func wrongAddress(item string) (cause, hint string) {
-	if _, err := parsePrefix(item); err == nil {
-		return "", ""
-	}
-	return "an IP address or range", "write an address such as 10.0.0.5, or a range such as 10.0.0.0/28; host names, ports and * do not count"
-}
+func isAddress(item string) bool { _, err := parsePrefix(item); return err == nil }
 
 // MatchesMAC compares MAC addresses, whatever is between their digits: cameras write colons,
 // hyphens or nothing.
@@ -34,12 +54,7 @@ var (
 
 func digits(mac string) string { return strings.ToLower(separators.Replace(mac)) }
 
-func wrongMAC(item string) (cause, hint string) {
-	if macDigits.MatchString(digits(item)) {
-		return "", ""
-	}
-	return "a MAC address", "write all of its six bytes, such as 02:00:5e:10:00:01"
-}
+func isMAC(item string) bool { return macDigits.MatchString(digits(item)) }
 
 // MatchesScope reports whether an item of scopes, a pattern, matches a scope of a device. Scopes
 // of ONVIF's own may lack their beginning, and spaces stand for what they are in a URI.

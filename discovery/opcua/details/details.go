@@ -129,9 +129,9 @@ func (u *URLs) check(path string) error {
 
 func (d *Details) checkFilters() error {
 	return errors.Join(
-		d.ApplicationNames.Check("applicationNames", nil),
-		d.ApplicationURIs.Check("applicationUris", nil),
-		d.ProductURIs.Check("productUris", nil),
+		d.ApplicationNames.Check("applicationNames"),
+		d.ApplicationURIs.Check("applicationUris"),
+		d.ProductURIs.Check("productUris"),
 	)
 }
 
