@@ -2,13 +2,10 @@ package cases
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
-	"unicode/utf8"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v2"
 
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
@@ -159,28 +156,13 @@ func (in *Input) shared(objects []Rendered) []finding.Finding {
 	return mistakes
 }
 
-// misread matches characters that the YAML library does not read, or takes for line ends.
-var misread = regexp.MustCompile(`[\x{7f}-\x{9f}\x{fffe}\x{ffff}]`)
-
-// marshal returns an object as YAML.
-func marshal(content map[string]any) ([]byte, error) {
-	data, err := json.Marshal(content)
-	if err != nil {
-		return nil, err
-	}
-	return yaml.JSONToYAML(misread.ReplaceAllFunc(data, func(found []byte) []byte {
-		r, _ := utf8.DecodeRune(found)
-		return fmt.Appendf(nil, `\u%04x`, r)
-	}))
-}
-
 // Render returns Objects as YAML documents, each preceded by a comment with its
 // template. The same input gives the same bytes.
 func (in *Input) Render() ([]byte, []finding.Finding) {
 	objects, mistakes := in.Objects()
 	var out bytes.Buffer
 	for _, o := range objects {
-		data, err := marshal(o.Content)
+		data, err := yaml.Marshal(o.Content) // without JSON, of which the YAML library misreads some characters
 		if err != nil {
 			mistakes = append(mistakes, whole(err.Error())...)
 			continue
