@@ -112,10 +112,7 @@ func (r *reader) wrong(path templating.Path, what string) {
 }
 
 func mistakeAt(d *source.Document, path templating.Path, cause error) finding.Finding {
-	diagnostic := templating.Diagnostic{Field: path, Cause: cause}
-	found := diagnostic.In("")
-	found.Position = d.Locate(nil, diagnostic)
-	return found
+	return d.Finding(templating.Diagnostic{Field: path, Cause: cause})
 }
 
 func pathOf(keys ...string) templating.Path {

@@ -2,6 +2,7 @@ package cases
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -31,21 +32,24 @@ type Rendered struct {
 	origin origin
 }
 
-// Locate returns the position of a field of the object, or of its nearest existing
-// parent. Pos and Text of the diagnostic refer to the field as written.
-func (r Rendered) Locate(d templating.Diagnostic) finding.Position {
-	d.Field = r.AsWritten(d.Field)
-	return r.origin.document.Locate(r.origin.path, d)
+// Place returns the path of the template, the same for each element of a for-each, or of its
+// old field.
+func (r Rendered) Place() string { return cmp.Or(r.origin.field, r.Origin.Template().String()) }
+
+// Finding returns a mistake with its place in the template. Text refers to it as written.
+func (r Rendered) Finding(mistake templating.Diagnostic) finding.Finding {
+	mistake.Field = r.asWritten(mistake.Field)
+	return finding.Finding{Position: r.origin.document.Locate(r.origin.path, mistake), Mistake: mistake.In(r.Place()).Mistake}
 }
 
 // Written returns the text of a scalar as it is written, or of its nearest existing parent.
 func (r Rendered) Written(path templating.Path) string {
-	return r.origin.document.Written(append(slices.Clip(r.origin.path), r.AsWritten(path)...))
+	return r.origin.document.Written(append(slices.Clip(r.origin.path), r.asWritten(path)...))
 }
 
-// AsWritten returns the path of a field of the object in the template, or in the old field: the
+// asWritten returns the path of a field of the object in the template, or in the old field: the
 // data of a Secret may be its stringData.
-func (r Rendered) AsWritten(path templating.Path) templating.Path {
+func (r Rendered) asWritten(path templating.Path) templating.Path {
 	if r.origin.field != "" {
 		return old(path)
 	}
@@ -63,7 +67,7 @@ func (r Rendered) AsWritten(path templating.Path) templating.Path {
 // diagnostic, may be another one with a real device.
 func (r Rendered) FromSample(d templating.Diagnostic) bool {
 	var part any = r.Template
-	for _, step := range r.AsWritten(d.Field) {
+	for _, step := range r.asWritten(d.Field) {
 		fields, _ := part.(map[string]any)
 		elements, _ := part.([]any)
 		below, found := fields[step.Key]
@@ -109,7 +113,8 @@ func (in *Input) rendered(from origin, object templating.Object, of string) Rend
 	if from.field != "" {
 		r.From = from.field
 	}
-	r.At = r.Locate(templating.Diagnostic{Field: pathOf("metadata", "name")})
+	name := templating.Diagnostic{Field: r.asWritten(pathOf("metadata", "name"))}
+	r.At = from.document.Locate(from.path, name)
 	metadata := object.Content["metadata"].(map[string]any)
 	if _, found := metadata["namespace"]; !found && in.namespace != "" {
 		metadata["namespace"] = in.namespace

@@ -28,18 +28,10 @@ import (
 
 // Source is the file that an object comes from.
 type Source interface {
-	// Locate returns the position of a field, or of a key if it is the text of the diagnostic.
-	Locate(at templating.Diagnostic) finding.Position
+	// Finding returns a mistake in a field, or in a key if it is the text of the diagnostic, with its place.
+	Finding(templating.Diagnostic) finding.Finding
 	// Written returns the text of a scalar as it is written in the file, without quotes.
 	Written(at templating.Path) string
-}
-
-// template is the source of a rendered object.
-type template interface {
-	// AsWritten returns the path of a field of the object in the template.
-	AsWritten(templating.Path) templating.Path
-	// FromSample reports whether the value at a place may be another one with a real device.
-	FromSample(templating.Diagnostic) bool
 }
 
 // Check returns the mistakes in an object as decoded from YAML or JSON, in the order of
@@ -87,18 +79,16 @@ func (c *checker) reportKey(at templating.Path, hint, cause string) {
 // another one.
 func (c *checker) addValue(at templating.Diagnostic, hint, cause string) {
 	c.add(at, hint, cause)
-	if t, isTemplate := c.source.(template); isTemplate && t.FromSample(at) {
+	if t, isTemplate := c.source.(interface{ FromSample(templating.Diagnostic) bool }); isTemplate && t.FromSample(at) {
 		c.findings[len(c.findings)-1].Level = finding.Warning
 	}
 }
 
 func (c *checker) add(at templating.Diagnostic, hint, cause string) {
-	found := finding.Finding{Mistake: finding.Mistake{Path: at.Field.String(), Cause: cause, Hint: hint}}
+	at.Cause, at.Hint = errors.New(cause), hint
+	found := finding.Finding{Mistake: at.In("").Mistake}
 	if c.source != nil {
-		found.Position = c.source.Locate(at)
-	}
-	if t, isTemplate := c.source.(template); isTemplate {
-		found.Path = t.AsWritten(at.Field).String()
+		found = c.source.Finding(at)
 	}
 	c.findings = append(c.findings, found)
 }
