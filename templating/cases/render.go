@@ -57,7 +57,7 @@ func (r Rendered) asWritten(path templating.Path) templating.Path {
 		data, _ := r.Template["data"].(map[string]any)
 		plain, _ := r.Template["stringData"].(map[string]any)
 		if plain[path[1].Key] != nil || data[path[1].Key] == nil {
-			return append(pathOf("stringData"), path[1:]...)
+			return append(templating.Keys("stringData"), path[1:]...)
 		}
 	}
 	return path
@@ -66,21 +66,9 @@ func (r Rendered) asWritten(path templating.Path) templating.Path {
 // FromSample reports whether the value at a place, or the key that is the text of the
 // diagnostic, may be another one with a real device.
 func (r Rendered) FromSample(d templating.Diagnostic) bool {
-	var part any = r.Template
-	for _, step := range r.asWritten(d.Field) {
-		fields, _ := part.(map[string]any)
-		elements, _ := part.([]any)
-		below, found := fields[step.Key]
-		if step.IsIndex && step.Index < len(elements) {
-			below, found = elements[step.Index], true
-		}
-		if !found { // the author's expression yields it
-			return r.in.fromSample(part)
-		}
-		part = below
-	}
-	text, _ := part.(string)
-	return d.Text == "" && r.in.fromSample(text)
+	part, found := r.asWritten(d.Field).In(r.Template) // if not found, the author's expression yields it
+	_, isText := part.(string)
+	return (!found || isText && d.Text == "") && r.in.fromSample(part)
 }
 
 // Objects returns the objects that would be applied: Instance by Instance in the order of the
@@ -113,7 +101,7 @@ func (in *Input) rendered(from origin, object templating.Object, of string) Rend
 	if from.field != "" {
 		r.From = from.field
 	}
-	name := templating.Diagnostic{Field: r.asWritten(pathOf("metadata", "name"))}
+	name := templating.Diagnostic{Field: r.asWritten(templating.Keys("metadata", "name"))}
 	r.At = from.document.Locate(from.path, name)
 	metadata := object.Content["metadata"].(map[string]any)
 	if _, found := metadata["namespace"]; !found && in.namespace != "" {
@@ -151,11 +139,11 @@ func (in *Input) shared(objects []Rendered) []finding.Finding {
 			hint = "use a different suffix in each template"
 		}
 		level := finding.Error
-		if in.Sampled && templating.ReadsDevice(o.Written(pathOf("metadata", "name"))) {
+		if in.Sampled && templating.ReadsDevice(o.Written(templating.Keys("metadata", "name"))) {
 			level = finding.Warning // the samples have the same properties
 		}
 		mistakes = append(mistakes, finding.Finding{Level: level, Position: o.At, Mistake: finding.Mistake{
-			Path: pathOf("metadata", "name").Below(o.Origin.Template().String()), Cause: cause, Hint: hint,
+			Path: templating.Keys("metadata", "name").Below(o.Origin.Template().String()), Cause: cause, Hint: hint,
 		}})
 	}
 	return mistakes

@@ -233,13 +233,13 @@ func checkConfined(c *source.Document) []finding.Finding {
 		templates, _ := spec[level.String()].([]any)
 		for i, element := range templates {
 			template, _ := element.(map[string]any)
-			path := append(pathOf("spec", level.String()), templating.Index(i))
+			path := append(templating.Keys("spec", level.String()), templating.Index(i))
 			if err := (confine.Policy{}).Kind(gvk(template)); err != nil {
 				findings = append(findings, refused(c, append(path, templating.Key("kind")), err))
 			} else if err := confineObject(template, namespace); err != nil {
 				at := append(path, templating.Key("kind"))
 				if textAt(template, "metadata", "namespace") != "" {
-					at = append(path, pathOf("metadata", "namespace")...)
+					at = append(path, templating.Keys("metadata", "namespace")...)
 				}
 				findings = append(findings, refused(c, at, err))
 			}

@@ -34,6 +34,12 @@ type Source interface {
 	Written(at templating.Path) string
 }
 
+// template is the source of a rendered object.
+type template interface {
+	// FromSample reports whether the value at a place may be another one with a real device.
+	FromSample(templating.Diagnostic) bool
+}
+
 // Check returns the mistakes in an object as decoded from YAML or JSON, in the order of
 // their paths. isAkri reports whether the kind is one of Akri's; objects of other kinds
 // are not checked. Without a source, the findings have no positions.
@@ -42,10 +48,10 @@ func Check(object map[string]any, source Source) (findings []finding.Finding, is
 	k, wrong, hint := find(object)
 	switch {
 	case wrong != "" && object[wrong] == nil:
-		c.report(keys(wrong), "use "+wrong+": "+hint, "%s is missing", wrong)
+		c.report(templating.Keys(wrong), "use "+wrong+": "+hint, "%s is missing", wrong)
 		return c.findings, true
 	case wrong != "":
-		c.report(keys(wrong), "use "+wrong+": "+hint, "unknown %s %q", wrong, object[wrong])
+		c.report(templating.Keys(wrong), "use "+wrong+": "+hint, "unknown %s %q", wrong, object[wrong])
 		return c.findings, true
 	case k == nil:
 		return nil, false
@@ -79,7 +85,7 @@ func (c *checker) reportKey(at templating.Path, hint, cause string) {
 // another one.
 func (c *checker) addValue(at templating.Diagnostic, hint, cause string) {
 	c.add(at, hint, cause)
-	if t, isTemplate := c.source.(interface{ FromSample(templating.Diagnostic) bool }); isTemplate && t.FromSample(at) {
+	if t, isTemplate := c.source.(template); isTemplate && t.FromSample(at) {
 		c.findings[len(c.findings)-1].Level = finding.Warning
 	}
 }
@@ -95,7 +101,7 @@ func (c *checker) add(at templating.Diagnostic, hint, cause string) {
 
 // metadata checks the metadata, which definitions leave to the API server.
 func (c *checker) metadata() {
-	at := keys("metadata")
+	at := templating.Keys("metadata")
 	fields, isMap := c.object["metadata"].(map[string]any)
 	switch {
 	case c.object["metadata"] == nil:
@@ -117,7 +123,7 @@ func (c *checker) content(k *kind) {
 	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.schema)
 	unknown := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 	for _, text := range pruning.PruneWithOptions(content, k.schema, true, unknown) {
-		c.unknown(k, follow(c.object, text))
+		c.unknown(k, templating.PathIn(c.object, text))
 	}
 	defaulting.Default(content, k.schema)
 	located := false // errors of another type repeat those with a place, as sentences
@@ -132,7 +138,7 @@ func (c *checker) content(k *kind) {
 		c.report(nil, "correct the field that it names", "%v", mistakes[0])
 	}
 	// Only the name matters to rules; the rest was checked.
-	name, isString := lookup(c.object, keys("metadata", "name")).(string)
+	name, isString := templating.Keys("metadata", "name").Lookup(c.object).(string)
 	if !isString {
 		name = "x"
 	}
@@ -141,7 +147,7 @@ func (c *checker) content(k *kind) {
 	errs := listtype.ValidateListSetsAndMaps(nil, k.schema, content)
 	violated, _ := k.rules.Validate(context.Background(), nil, k.schema, content, nil, celconfig.RuntimeCELCostBudget)
 	for _, err := range append(errs, violated...) {
-		at := follow(c.object, err.Field)
+		at := templating.PathIn(c.object, err.Field)
 		cannotEvaluate := strings.Contains(err.Detail, "rule: ")
 		switch {
 		case err.Type == field.ErrorTypeDuplicate:
@@ -156,8 +162,8 @@ func (c *checker) content(k *kind) {
 
 // mistake reports an error of the schema's validator, which begins with the path.
 func (c *checker) mistake(k *kind, invalid *openapierrors.Validation) {
-	at := follow(c.object, invalid.Name)
-	s, value := k.at(at), lookup(c.object, at)
+	at := templating.PathIn(c.object, invalid.Name)
+	s, value := k.at(at), at.Lookup(c.object)
 	_, should, _ := strings.Cut(invalid.Error(), " in body ")
 	switch invalid.Code() {
 	case openapierrors.RequiredFailCode:
@@ -189,7 +195,7 @@ var patterns = map[string]string{
 func (c *checker) violated(at templating.Path, message string) {
 	cause, hint, _ := strings.Cut(message, ": ")
 	first, _, _ := strings.Cut(cause, " ")
-	if below := slices.Concat(at, keys(strings.Split(first, ".")...)); lookup(c.object, below) != nil {
+	if below := slices.Concat(at, templating.Keys(strings.Split(first, ".")...)); below.Lookup(c.object) != nil {
 		at = below
 	}
 	c.report(at, hint, "%s", cause)
@@ -197,7 +203,7 @@ func (c *checker) violated(at templating.Path, message string) {
 
 // missing reports that a map lacks a key, unless a similar one is reported as unknown.
 func (c *checker) missing(at templating.Path, key, keyType string, known []string) {
-	fields, _ := lookup(c.object, at).(map[string]any)
+	fields, _ := at.Lookup(c.object).(map[string]any)
 	for name := range fields {
 		if former[name].successor == key || !slices.Contains(known, name) && templating.Nearest(name, known) == key {
 			return
