@@ -232,6 +232,9 @@ var former = map[string]struct{ successor, hint string }{
 
 // unknown reports a field that the API server drops.
 func (c *checker) unknown(k *kind, at templating.Path) {
+	if len(at) == 0 {
+		at = templating.Keys("") // a key without a character
+	}
 	parent, key := at[:len(at)-1], at[len(at)-1].Key
 	if old, ok := former[key]; ok && k == &kinds()[0] && parent.String() == "spec" {
 		c.reportKey(at, old.hint, key+" is a field of older versions of Akri")
