@@ -120,7 +120,7 @@ func readDirectives(r *reporter, kind schema.GroupVersionKind, source map[string
 		d.OnImmutable = ImmutableRecreate
 	}
 	reader := &directiveReader{reporter: r}
-	annotations, _ := annotationsPath.follow(source).(map[string]any)
+	annotations, _ := annotationsPath.Lookup(source).(map[string]any)
 	for _, key := range value.Keys(annotations) {
 		if reserved(key) {
 			reader.read(&d, key, annotations[key])
@@ -208,7 +208,7 @@ func (r *directiveReader) read(d *Directives, key string, v any) {
 // OnConflictOf returns the value of akri.sh/on-conflict in a template. It may be
 // invalid.
 func OnConflictOf(tmpl map[string]any) OnConflict {
-	text, _ := annotationsPath.with(Key(annotationOnConflict)).follow(tmpl).(string)
+	text, _ := annotationsPath.with(Key(annotationOnConflict)).Lookup(tmpl).(string)
 	return renamed(OnConflict(text))
 }
 

@@ -97,7 +97,7 @@ func (b *objectBuilder) checkSelector(content map[string]any, level Level) bool 
 		return true
 	}
 	for _, path := range []Path{selectorPath.with(Key("matchLabels")), selectorPath} {
-		if selector, isMap := path.follow(content).(map[string]any); isMap && selector[v0.LabelLevel] != nil {
+		if selector, isMap := path.Lookup(content).(map[string]any); isMap && selector[v0.LabelLevel] != nil {
 			b.report(path, "", fault.Newf(fault.Whole,
 				"choose a label of your own, such as app: {{ CONFIGURATION_NAME }}-NAME, for the selector and for the labels of the Pod template",
 				"LABEL_SELECTOR selects the Pods of the Instances here, not those of this workload"))
@@ -111,7 +111,7 @@ func (b *objectBuilder) checkSelector(content map[string]any, level Level) bool 
 // its Pods, and adds Akri's.
 func (b *objectBuilder) finishMetadata(content map[string]any, path Path, own bool, labels value.Selector) bool {
 	last := len(path) - 1
-	owner, ok := path[:last].follow(content).(map[string]any)
+	owner, ok := path[:last].Lookup(content).(map[string]any)
 	if !ok {
 		return true // the API server reports what is missing
 	}

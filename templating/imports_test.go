@@ -45,8 +45,8 @@ var mayImport = map[string][]string{
 		"k8s.io/apimachinery/pkg/util/json", "sigs.k8s.io/yaml", "sigs.k8s.io/yaml/goyaml.v3",
 	},
 	"cases": {
-		"bytes", "cmp", "encoding/json", "errors", "fmt", "io/fs", "maps", "path", "regexp", "slices", "strings", "unicode/utf8",
-		"k8s.io/apimachinery/pkg/util/validation", "sigs.k8s.io/yaml",
+		"bytes", "cmp", "encoding/json", "errors", "fmt", "io/fs", "maps", "path", "slices", "strings",
+		"go.yaml.in/yaml/v2", "k8s.io/apimachinery/pkg/util/validation",
 		"akri.sh/akri/internal/finding", "akri.sh/akri/templating",
 		"akri.sh/akri/templating/convert", "akri.sh/akri/templating/sample", "akri.sh/akri/templating/source",
 	},

@@ -50,7 +50,7 @@ func metadataPaths(kind schema.GroupKind) []Path {
 // checkMetadata reports literal labels and annotations that templates cannot set.
 func checkMetadata(r *reporter, paths []Path, source map[string]any) {
 	for i, path := range paths {
-		metadata, _ := path.follow(source).(map[string]any)
+		metadata, _ := path.Lookup(source).(map[string]any)
 		for _, field := range pairFields {
 			checkPairs(r, path.with(Key(field)), metadata[field], i == 0)
 		}

@@ -116,7 +116,7 @@ func (s shape) nameHint() string {
 
 // literal returns a field that must be a literal.
 func (s shape) literal(field Path, hint string) string {
-	v := field.follow(s.source)
+	v := field.Lookup(s.source)
 	name := field[len(field)-1].Key
 	literal, isText := v.(string)
 	switch {

@@ -17,7 +17,7 @@ func (b *objectBuilder) asStored(content map[string]any) bool {
 	}
 	path, hasPods := podTemplates[kind]
 	if hasPods || kind == (schema.GroupKind{Kind: "Pod"}) {
-		spec, _ := path.with(Key("spec")).follow(content).(map[string]any)
+		spec, _ := path.with(Key("spec")).Lookup(content).(map[string]any)
 		former, isText := spec["serviceAccount"].(string)
 		if name, found := spec["serviceAccountName"]; isText && (!found || name == "" || name == nil) {
 			spec["serviceAccountName"] = former

@@ -74,7 +74,7 @@ func TestMessages(t *testing.T) {
 		"a label and a key from expressions": {
 			instance: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-c", labels: {a: "{{ NODES }} b"}}, ` +
 				`data: {"{{ NODES }} c": d}}`,
-			says: []string{`metadata.labels: `, `data[node-a c]: `, `append | labelValue to the expression`},
+			says: []string{`metadata.labels: `, `data["node-a c"]: `, `append | labelValue to the expression`},
 		},
 		"a misspelt kind of Kubernetes": {
 			instance: `{apiVersion: apps/v1, kind: Deploymnet, metadata: {name: "{{ INSTANCE_NAME }}-d"}}`,

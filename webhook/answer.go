@@ -146,7 +146,7 @@ func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Fin
 func (a apiAnswer) mistyped(message string) []Finding {
 	var findings []Finding
 	for _, match := range typeError.FindAllStringSubmatch(message, maxCauses) {
-		found := a.mistypedField(locate(a.want.Content, match[1]), match[2])
+		found := a.mistypedField(templating.PathIn(a.want.Content, match[1]), match[2])
 		if strings.HasPrefix(match[2], "duplicate entries") { // the path names the container
 			found.Cause, found.Hint = a.quote(match[1]+" has "+match[2]), "remove one"
 		}
@@ -169,7 +169,7 @@ var conversions = map[string]struct{ expected, function string }{
 	"expected map":     {"a map", ""},
 }
 
-func (a apiAnswer) mistypedField(path fieldPath, message string) Finding {
+func (a apiAnswer) mistypedField(path templating.Path, message string) Finding {
 	result := Finding{Deny, finding.Mistake{Path: a.candidate.field(path.String())}}
 	if strings.HasPrefix(message, "field not declared") {
 		result.Cause = fmt.Sprintf("kind %s has no such field", a.candidate.kind.Kind)
@@ -181,7 +181,7 @@ func (a apiAnswer) mistypedField(path fieldPath, message string) Finding {
 		result.Cause = "the API server rejects it: " + a.quote(message)
 		return result
 	}
-	value, _ := path.value(a.want.Content)
+	value := path.Lookup(a.want.Content)
 	if conversion.expected == "a number" && integerFields.MatchString(path.String()) {
 		conversion.expected = "an integer"
 	}
@@ -206,21 +206,16 @@ var integerFields = regexp.MustCompile(`(?i)(port|replicas|count|seconds|limit|n
 func (a apiAnswer) invalid(causes []metav1.StatusCause) []Finding {
 	var findings []Finding
 	for _, cause := range causes[:min(len(causes), maxCauses)] {
-		path := locate(a.want.Content, cause.Field)
+		path := templating.PathIn(a.want.Content, cause.Field)
 		result := Finding{Deny, finding.Mistake{
 			Path:  a.candidate.field(path.String()),
 			Cause: "the API server rejects it: " + a.quoteCause(cause),
 		}}
-		value, exists := path.value(a.want.Content)
+		value, exists := path.In(a.want.Content)
 		if source, found := a.source(path); found && exists {
 			result.Cause = fmt.Sprintf(`"%s" gives %s, which the API server rejects: %s`, source, a.show(value), a.quoteCause(cause))
 		}
-		part := any(a.candidate.source)
-		for i := range path {
-			if inner, found := path[:i+1].value(a.candidate.source); found {
-				part = inner
-			}
-		}
+		part, _ := path.In(a.candidate.source)
 		result.Hint = remedyOf(cause, hasExpression(part))
 		if a.devices.guesses(part) {
 			result.Hint = strings.TrimPrefix(result.Hint+"; "+sampleHint, "; ")
@@ -251,7 +246,7 @@ func (a apiAnswer) immutable(err error) string {
 	fields := "a field"
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0 {
-		fields = locate(a.want.Content, status.Status().Details.Causes[0].Field).String()
+		fields = templating.PathIn(a.want.Content, status.Status().Details.Causes[0].Field).String()
 	}
 	if a.want.Recreate {
 		return fields + " is immutable, and the API server would reject a new object"
@@ -260,12 +255,11 @@ func (a apiAnswer) immutable(err error) string {
 }
 
 // source returns the template text of a field, if it has an expression.
-func (a apiAnswer) source(path fieldPath) (string, bool) {
+func (a apiAnswer) source(path templating.Path) (string, bool) {
 	if a.secret() {
 		return "", false
 	}
-	written, _ := path.value(a.candidate.source)
-	source, ok := written.(string)
+	source, ok := path.Lookup(a.candidate.source).(string)
 	return oneLine(source, maxSourceBytes), ok && strings.Contains(source, "{{")
 }
 

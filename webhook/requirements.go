@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -164,7 +165,7 @@ func discoveryRequirements(configuration *v0.Configuration, requireUse bool) []r
 			}
 			requirements = append(requirements, requirement{
 				right: right{verb: "get", resource: source.resource, namespace: namespace, name: source.reference.Name},
-				place: place + fieldPath{"discoveryProperties", i, "valueFrom", source.field}.String(),
+				place: fmt.Sprintf("%sdiscoveryProperties[%d].valueFrom.%s", place, i, source.field),
 			})
 		}
 	}

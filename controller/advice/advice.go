@@ -37,14 +37,6 @@ func warning(field templating.Path, cause, hint string) templating.Diagnostic {
 	return templating.Diagnostic{Field: field, Cause: errors.New(cause), Hint: hint}
 }
 
-// at returns a path of keys.
-func at(keys ...string) (path templating.Path) {
-	for _, key := range keys {
-		path = append(path, templating.Key(key))
-	}
-	return path
-}
-
 // ofTexts warns of what the author of an old field may take for an expression: it is replaced
 // neither here nor in Akri.
 func ofTexts(level templating.Level, field templating.Path, value any) (warnings templating.Diagnostics) {
@@ -84,7 +76,7 @@ func ofJob(source map[string]any, object templating.Object) templating.Diagnosti
 	if spec["ttlSecondsAfterFinished"] == nil || object.Directives.Once || decided(source, once) {
 		return nil
 	}
-	return templating.Diagnostics{warning(at("spec", "ttlSecondsAfterFinished"),
+	return templating.Diagnostics{warning(templating.Keys("spec", "ttlSecondsAfterFinished"),
 		"the Job is deleted when it has finished, and then created again, so it runs again and again",
 		"annotate it "+once+`: "true" to run it once per device, or "false" if that is intended`)}
 }

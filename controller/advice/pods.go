@@ -83,7 +83,8 @@ func ofPods(
 		for i := range pod.Spec.Containers {
 			anyDevice := DevicesOf(&pod.Spec.Containers[i])[v0.ResourceName(values.Configuration)]
 			if anyDevice > 0 && object.Origin.Level == templating.InstanceLevel {
-				warnings = append(warnings, warning(slices.Concat(spec, at("containers"), templating.Path{templating.Index(i)}, at("resources")),
+				warnings = append(warnings, warning(
+					append(slices.Clip(spec), templating.Key("containers"), templating.Index(i), templating.Key("resources")),
 					"it requests any device of the Configuration, perhaps another than that of its Instance", "write "+name))
 			}
 		}

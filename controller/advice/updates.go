@@ -52,7 +52,7 @@ func ofUpdate(source map[string]any, content map[string]any, values templating.V
 			continue // nobody knows how many there will be
 		}
 		if int64(pods+1)*each > slots {
-			return templating.Diagnostics{warning(at("spec", "strategy"),
+			return templating.Diagnostics{warning(templating.Keys("spec", "strategy"),
 				fmt.Sprintf("an update waits for ever, because it starts a new Pod before it ends an old one, and there is no slot "+
 					"for the new one (Pods: %d, slots for each: %d, slots in all: %d)", pods, each, slots), EndOldPodFirst)}
 		}

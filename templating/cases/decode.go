@@ -65,7 +65,7 @@ func field[T any](r *reader, value *T, what string, keys ...string) {
 			return
 		}
 	}
-	r.wrong(pathOf(keys...), what)
+	r.wrong(templating.Keys(keys...), what)
 }
 
 // find returns the value under keys, or nil.
@@ -75,7 +75,7 @@ func (r *reader) find(keys ...string) any {
 		m, ok := value.(map[string]any)
 		if !ok {
 			if value != nil {
-				r.wrong(pathOf(keys[:i]...), "a map of fields")
+				r.wrong(templating.Keys(keys[:i]...), "a map of fields")
 			}
 			return nil
 		}
@@ -90,13 +90,13 @@ func (r *reader) templates(level templating.Level) []map[string]any {
 	found := r.find("spec", level.String())
 	elements, ok := found.([]any)
 	if !ok && found != nil {
-		r.wrong(pathOf("spec", level.String()), "a list of objects")
+		r.wrong(templating.Keys("spec", level.String()), "a list of objects")
 	}
 	templates := make([]map[string]any, len(elements))
 	for i, element := range elements {
 		template, ok := element.(map[string]any)
 		if !ok {
-			r.wrong(append(pathOf("spec", level.String()), templating.Index(i)), "an object with apiVersion, kind and metadata")
+			r.wrong(append(templating.Keys("spec", level.String()), templating.Index(i)), "an object with apiVersion, kind and metadata")
 		}
 		templates[i] = template
 	}
@@ -112,16 +112,5 @@ func (r *reader) wrong(path templating.Path, what string) {
 }
 
 func mistakeAt(d *source.Document, path templating.Path, cause error) finding.Finding {
-	diagnostic := templating.Diagnostic{Field: path, Cause: cause}
-	found := diagnostic.In("")
-	found.Position = d.Locate(nil, diagnostic)
-	return found
-}
-
-func pathOf(keys ...string) templating.Path {
-	path := make(templating.Path, len(keys), len(keys)+1)
-	for i, key := range keys {
-		path[i] = templating.Key(key)
-	}
-	return path
+	return d.Finding(templating.Diagnostic{Field: path, Cause: cause})
 }

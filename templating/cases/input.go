@@ -127,22 +127,22 @@ func (in *Input) compile(d *source.Document, c configuration, partly bool) []fin
 	var mistakes []finding.Finding
 	old, err := convert.BrokerResources(c.fields)
 	if err != nil {
-		path := pathOf("spec")
+		path := templating.Keys("spec")
 		if found, ok := errors.AsType[*convert.FieldError](err); ok {
-			path, err = append(path, pathOf(found.Field...)...), found.Err
+			path, err = append(path, templating.Keys(found.Field...)...), found.Err
 		}
 		mistakes = append(mistakes, mistakeAt(d, path, err))
 	}
 	compile := func(level templating.Level, own []map[string]any, converted []convert.Resource) list {
 		var l list
 		for i := range own {
-			path := append(pathOf("spec", level.String()), templating.Index(i))
+			path := append(templating.Keys("spec", level.String()), templating.Index(i))
 			l.from = append(l.from, origin{document: d, path: path, template: own[i]})
 		}
 		for _, r := range converted {
-			path := append(pathOf("spec"), pathOf(r.From...)...)
+			path := append(templating.Keys("spec"), templating.Keys(r.From...)...)
 			if spec, _ := d.Object()["spec"].(map[string]any); spec[r.From[len(r.From)-1]] != nil { // as in older versions
-				path = pathOf("spec", r.From[len(r.From)-1])
+				path = templating.Keys("spec", r.From[len(r.From)-1])
 			}
 			l.from = append(l.from, origin{document: d, path: path, field: r.From.String()})
 		}
@@ -194,7 +194,7 @@ func (in *Input) locate(l list, level templating.Level, of string, diags templat
 	}
 	for _, d := range diags {
 		if d.Origin.Index < 0 { // the list as a whole
-			add(d, level.String(), l.from[0].document.Locate(pathOf("spec", level.String()), d))
+			add(d, level.String(), l.from[0].document.Locate(templating.Keys("spec", level.String()), d))
 		}
 	}
 	return mistakes

@@ -2,13 +2,11 @@ package cases
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"unicode/utf8"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v2"
 
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
@@ -34,21 +32,24 @@ type Rendered struct {
 	origin origin
 }
 
-// Locate returns the position of a field of the object, or of its nearest existing
-// parent. Pos and Text of the diagnostic refer to the field as written.
-func (r Rendered) Locate(d templating.Diagnostic) finding.Position {
-	d.Field = r.AsWritten(d.Field)
-	return r.origin.document.Locate(r.origin.path, d)
+// Place returns the path of the template, the same for each element of a for-each, or of its
+// old field.
+func (r Rendered) Place() string { return cmp.Or(r.origin.field, r.Origin.Template().String()) }
+
+// Finding returns a mistake with its place in the template. Text refers to it as written.
+func (r Rendered) Finding(mistake templating.Diagnostic) finding.Finding {
+	mistake.Field = r.asWritten(mistake.Field)
+	return finding.Finding{Position: r.origin.document.Locate(r.origin.path, mistake), Mistake: mistake.In(r.Place()).Mistake}
 }
 
 // Written returns the text of a scalar as it is written, or of its nearest existing parent.
 func (r Rendered) Written(path templating.Path) string {
-	return r.origin.document.Written(append(slices.Clip(r.origin.path), r.AsWritten(path)...))
+	return r.origin.document.Written(append(slices.Clip(r.origin.path), r.asWritten(path)...))
 }
 
-// AsWritten returns the path of a field of the object in the template, or in the old field: the
+// asWritten returns the path of a field of the object in the template, or in the old field: the
 // data of a Secret may be its stringData.
-func (r Rendered) AsWritten(path templating.Path) templating.Path {
+func (r Rendered) asWritten(path templating.Path) templating.Path {
 	if r.origin.field != "" {
 		return old(path)
 	}
@@ -56,7 +57,7 @@ func (r Rendered) AsWritten(path templating.Path) templating.Path {
 		data, _ := r.Template["data"].(map[string]any)
 		plain, _ := r.Template["stringData"].(map[string]any)
 		if plain[path[1].Key] != nil || data[path[1].Key] == nil {
-			return append(pathOf("stringData"), path[1:]...)
+			return append(templating.Keys("stringData"), path[1:]...)
 		}
 	}
 	return path
@@ -65,21 +66,9 @@ func (r Rendered) AsWritten(path templating.Path) templating.Path {
 // FromSample reports whether the value at a place, or the key that is the text of the
 // diagnostic, may be another one with a real device.
 func (r Rendered) FromSample(d templating.Diagnostic) bool {
-	var part any = r.Template
-	for _, step := range r.AsWritten(d.Field) {
-		fields, _ := part.(map[string]any)
-		elements, _ := part.([]any)
-		below, found := fields[step.Key]
-		if step.IsIndex && step.Index < len(elements) {
-			below, found = elements[step.Index], true
-		}
-		if !found { // the author's expression yields it
-			return r.in.fromSample(part)
-		}
-		part = below
-	}
-	text, _ := part.(string)
-	return d.Text == "" && r.in.fromSample(text)
+	part, found := r.asWritten(d.Field).In(r.Template) // if not found, the author's expression yields it
+	_, isText := part.(string)
+	return (!found || isText && d.Text == "") && r.in.fromSample(part)
 }
 
 // Objects returns the objects that would be applied: Instance by Instance in the order of the
@@ -112,7 +101,8 @@ func (in *Input) rendered(from origin, object templating.Object, of string) Rend
 	if from.field != "" {
 		r.From = from.field
 	}
-	r.At = r.Locate(templating.Diagnostic{Field: pathOf("metadata", "name")})
+	name := templating.Diagnostic{Field: r.asWritten(templating.Keys("metadata", "name"))}
+	r.At = from.document.Locate(from.path, name)
 	metadata := object.Content["metadata"].(map[string]any)
 	if _, found := metadata["namespace"]; !found && in.namespace != "" {
 		metadata["namespace"] = in.namespace
@@ -149,29 +139,14 @@ func (in *Input) shared(objects []Rendered) []finding.Finding {
 			hint = "use a different suffix in each template"
 		}
 		level := finding.Error
-		if in.Sampled && templating.ReadsDevice(o.Written(pathOf("metadata", "name"))) {
+		if in.Sampled && templating.ReadsDevice(o.Written(templating.Keys("metadata", "name"))) {
 			level = finding.Warning // the samples have the same properties
 		}
 		mistakes = append(mistakes, finding.Finding{Level: level, Position: o.At, Mistake: finding.Mistake{
-			Path: pathOf("metadata", "name").Below(o.Origin.Template().String()), Cause: cause, Hint: hint,
+			Path: templating.Keys("metadata", "name").Below(o.Origin.Template().String()), Cause: cause, Hint: hint,
 		}})
 	}
 	return mistakes
-}
-
-// misread matches characters that the YAML library does not read, or takes for line ends.
-var misread = regexp.MustCompile(`[\x{7f}-\x{9f}\x{fffe}\x{ffff}]`)
-
-// marshal returns an object as YAML.
-func marshal(content map[string]any) ([]byte, error) {
-	data, err := json.Marshal(content)
-	if err != nil {
-		return nil, err
-	}
-	return yaml.JSONToYAML(misread.ReplaceAllFunc(data, func(found []byte) []byte {
-		r, _ := utf8.DecodeRune(found)
-		return fmt.Appendf(nil, `\u%04x`, r)
-	}))
 }
 
 // Render returns Objects as YAML documents, each preceded by a comment with its
@@ -180,7 +155,7 @@ func (in *Input) Render() ([]byte, []finding.Finding) {
 	objects, mistakes := in.Objects()
 	var out bytes.Buffer
 	for _, o := range objects {
-		data, err := marshal(o.Content)
+		data, err := yaml.Marshal(o.Content) // without JSON, of which the YAML library misreads some characters
 		if err != nil {
 			mistakes = append(mistakes, whole(err.Error())...)
 			continue

@@ -173,6 +173,11 @@ func (d *Document) Locate(prefix templating.Path, diagnostic templating.Diagnost
 	return d.inside(value, diagnostic.Pos)
 }
 
+// Finding returns a mistake in the document with its position.
+func (d *Document) Finding(mistake templating.Diagnostic) finding.Finding {
+	return finding.Finding{Position: d.Locate(nil, mistake), Mistake: mistake.In("").Mistake}
+}
+
 // Written returns the text of the scalar at a path as it is written, without quotes, or that
 // of its longest existing part; "" for other values.
 func (d *Document) Written(path templating.Path) string {

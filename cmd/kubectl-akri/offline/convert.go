@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -190,17 +191,13 @@ func (e *editor) convert(value any) (notes []string, err error) {
 		return nil, err
 	}
 	spec, _ := value.(map[string]any)
-	field := func(broker, key string) map[string]any {
-		parent, _ := spec[broker].(map[string]any)
-		inside, _ := parent[key].(map[string]any)
-		if outside, found := spec[key].(map[string]any); found { // as in older versions
-			return outside
-		}
-		return inside
-	}
+	fields := maps.Clone(spec) // with those of a broker, as in older versions
+	broker, _ := spec["brokerSpec"].(map[string]any)
+	maps.Copy(fields, broker)
+	field := func(key string) map[string]any { value, _ := fields[key].(map[string]any); return value }
 	lists, err := convert.BrokerResources(convert.Fields{
-		BrokerPodSpec: field("brokerSpec", "brokerPodSpec"), BrokerJobSpec: field("brokerSpec", "brokerJobSpec"),
-		InstanceServiceSpec: field("", "instanceServiceSpec"), ConfigurationServiceSpec: field("", "configurationServiceSpec"),
+		BrokerPodSpec: field("brokerPodSpec"), BrokerJobSpec: field("brokerJobSpec"),
+		InstanceServiceSpec: field("instanceServiceSpec"), ConfigurationServiceSpec: field("configurationServiceSpec"),
 	})
 	if err != nil || len(lists.Instance)+len(lists.Configuration) == 0 {
 		return notes, err

@@ -25,7 +25,7 @@ func checkDetails(c *source.Document, validators map[string]func(string) error) 
 		found.Path = strings.TrimSuffix("spec.discoveryHandler.discoveryDetails: "+fault.Path, ": ")
 		var pos templating.Pos
 		pos.Line, pos.Column = fault.Position(text)
-		found.Position = c.Locate(pathOf("spec", "discoveryHandler", "discoveryDetails"), templating.Diagnostic{Pos: pos})
+		found.Position = c.Locate(templating.Keys("spec", "discoveryHandler", "discoveryDetails"), templating.Diagnostic{Pos: pos})
 		findings = append(findings, found)
 	}
 	return findings

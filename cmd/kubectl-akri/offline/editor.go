@@ -29,7 +29,7 @@ var comment = regexp.MustCompile(`(^|\s)#`)
 // between matches lines that do not belong to the field above them, but to what follows it.
 var between = regexp.MustCompile(`^\s*(#.*|\.\.\.)?\s*$`)
 
-// keeping matches the first line of a text whose last empty lines count.
+// keeping matches the beginning of a text whose last empty lines count.
 var keeping = regexp.MustCompile(`[|>][1-9]?\+`)
 
 // span returns the lines of a field, as indexes.
@@ -51,27 +51,11 @@ func (e *editor) span(path ...string) (from, to int, found bool) {
 	for to-1 > from && between.MatchString(e.lines[to-1]) && indentation(e.lines[to-1]) < column {
 		to--
 	}
-	for e.keepsEmptyLines(to) && to < len(e.lines) && strings.TrimSpace(e.lines[to]) == "" {
-		to++
+	for keeps := keeping.MatchString(strings.Join(e.lines, "")); keeps && to < len(e.lines) && strings.TrimSpace(e.lines[to]) == ""; {
+		to++ // it may belong to the text above
 	}
 	e.note(flow...)
 	return from, to, true
-}
-
-// keepsEmptyLines reports whether empty lines at an index belong to the text above, as with |+.
-func (e *editor) keepsEmptyLines(at int) bool {
-	var last *yamlv3.Node
-	var walk func(*yamlv3.Node)
-	walk = func(n *yamlv3.Node) {
-		if n.Kind == yamlv3.ScalarNode && n.Line > 0 && n.Line <= at {
-			last = n
-		}
-		for _, child := range n.Content {
-			walk(child)
-		}
-	}
-	walk(e.root)
-	return last != nil && last.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) != 0 && keeping.MatchString(e.lines[last.Line-1])
 }
 
 // note notes maps and lists in which something is to be changed.
@@ -90,8 +74,6 @@ func (e *editor) replace(text string, path ...string) (removed string) {
 	if from, to, found := e.span(path...); found && e.lines[from] != "" {
 		indent := indentation(e.lines[from])
 		removed = strings.Join(e.lines[from:to], "")
-		for ; text == "" && e.keepsEmptyLines(from) && to < len(e.lines) && strings.TrimSpace(e.lines[to]) == ""; to++ {
-		}
 		clear(e.lines[from:to])
 		e.insert(text, from, indent)
 	}

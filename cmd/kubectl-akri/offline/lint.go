@@ -122,7 +122,7 @@ func inspect(all manifest.Files, o cases.Options) ([]*cases.Input, []finding.Fin
 	seen := false
 	for _, f := range all {
 		for _, d := range f.Documents {
-			found, isAkri := schema.Check(d.Object(), whole{d})
+			found, isAkri := schema.Check(d.Object(), d)
 			findings = append(findings, found...)
 			seen = seen || isAkri
 		}
@@ -133,12 +133,6 @@ func inspect(all manifest.Files, o cases.Options) ([]*cases.Input, []finding.Fin
 	inputs, problems := load(all, o)
 	return inputs, merge(findings, problems)
 }
-
-// whole is a document as the source of its object.
-type whole struct{ *source.Document }
-
-// Locate implements [schema.Source].
-func (w whole) Locate(at templating.Diagnostic) finding.Position { return w.Document.Locate(nil, at) }
 
 // merge adds the findings of loading to those of the schema. If both have one for
 // the same place, the more specific check wins: the one of templates inside a
@@ -174,10 +168,13 @@ func within(place, outer string) bool {
 // so an error that depends on them is only a warning.
 func checkRendered(in *cases.Input) (findings []finding.Finding) {
 	objects, mistakes := in.Objects()
-	refused := checkBuiltIn(objects)
-	for i := range refused {
-		if refused[i].Level == finding.Warning {
-			refused[i].For = "a sample device"
+	var refused []finding.Finding
+	for _, o := range objects {
+		for _, f := range schema.CheckBuiltIn(o.Content, o) {
+			if f.Level == finding.Warning {
+				f.For = "a sample device"
+			}
+			refused = append(refused, f)
 		}
 	}
 	known := slices.Clone(in.Mistakes) // the objects lack their values
@@ -214,42 +211,19 @@ func advise(in *cases.Input, objects []cases.Rendered, mistakes []finding.Findin
 	}
 	warned := map[string]bool{}
 	for _, o := range objects {
-		template := place(o)
-		if slices.ContainsFunc(mistakes, func(f finding.Finding) bool { return within(f.Path, template) }) {
+		if slices.ContainsFunc(mistakes, func(f finding.Finding) bool { return within(f.Path, o.Place()) }) {
 			continue
 		}
 		for _, warning := range advice.Of(o.Template, o.Object, o.Values) {
-			mistake := warning.In("").Mistake
-			if mistake.Path = o.AsWritten(warning.Field).Below(template); !warned[mistake.Path] {
-				warned[mistake.Path] = true
-				findings = append(findings, finding.Finding{Level: finding.Warning, Position: o.Locate(warning), Mistake: mistake})
+			found := o.Finding(warning)
+			found.Level = finding.Warning
+			if !warned[found.Path] {
+				warned[found.Path] = true
+				findings = append(findings, found)
 			}
 		}
 	}
 	return findings
-}
-
-// checkBuiltIn finds what the API server would reject in objects. The paths are as the author
-// knows them: the same for each element of a for-each, and without spec in an old field.
-func checkBuiltIn(objects []cases.Rendered) (all []finding.Finding) {
-	for _, o := range objects {
-		for _, f := range schema.CheckBuiltIn(o.Content, o) {
-			if f.Path != "" && f.Path[0] != '[' {
-				f.Path = "." + f.Path
-			}
-			f.Path = place(o) + f.Path
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
-// place returns the path of the template of an object, or of its old field.
-func place(o cases.Rendered) string {
-	if o.From == o.Origin.String() {
-		return o.Origin.Template().String()
-	}
-	return o.From
 }
 
 // checkConfined finds kinds and namespaces that the controller does not allow.
@@ -261,13 +235,13 @@ func checkConfined(c *source.Document) []finding.Finding {
 		templates, _ := spec[level.String()].([]any)
 		for i, element := range templates {
 			template, _ := element.(map[string]any)
-			path := append(pathOf("spec", level.String()), templating.Index(i))
+			path := append(templating.Keys("spec", level.String()), templating.Index(i))
 			if err := (confine.Policy{}).Kind(gvk(template)); err != nil {
 				findings = append(findings, refused(c, append(path, templating.Key("kind")), err))
 			} else if err := confineObject(template, namespace); err != nil {
 				at := append(path, templating.Key("kind"))
 				if textAt(template, "metadata", "namespace") != "" {
-					at = append(path, pathOf("metadata", "namespace")...)
+					at = append(path, templating.Keys("metadata", "namespace")...)
 				}
 				findings = append(findings, refused(c, at, err))
 			}

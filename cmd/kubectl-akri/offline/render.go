@@ -146,7 +146,7 @@ func sameNamespace(a, b *source.Document) bool {
 // not among those given.
 func unknownConfiguration(instance *source.Document, name string, known []string) finding.Finding {
 	return finding.Finding{
-		Position: instance.Locate(pathOf("spec", "configurationName"), templating.Diagnostic{}),
+		Position: instance.Locate(templating.Keys("spec", "configurationName"), templating.Diagnostic{}),
 		Mistake: finding.Mistake{
 			Path:  "spec.configurationName",
 			Cause: fmt.Sprintf("the Instance belongs to Configuration %q, which was not given", name),
@@ -159,12 +159,4 @@ func unknownConfiguration(instance *source.Document, name string, known []string
 func textAt(object map[string]any, path ...string) string {
 	text, _, _ := unstructured.NestedString(object, path...)
 	return text
-}
-
-func pathOf(keys ...string) templating.Path {
-	var path templating.Path
-	for _, key := range keys {
-		path = append(path, templating.Key(key))
-	}
-	return path
 }

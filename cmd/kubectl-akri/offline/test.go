@@ -109,7 +109,7 @@ func (o *testOptions) report(streams cli.Streams, c *counts, dir string, result 
 func schemaMistakes(documents []*source.Document) []string {
 	var mistakes []string
 	for _, d := range documents {
-		findings, _ := schema.Check(d.Object(), whole{d})
+		findings, _ := schema.Check(d.Object(), d)
 		for _, f := range findings {
 			mistakes = append(mistakes, f.Error())
 		}

@@ -65,8 +65,8 @@ func CheckBuiltIn(object map[string]any, source Source) []finding.Finding {
 	case strings.HasPrefix(apiVersion, rbacv1.GroupName+"/"):
 		rule = content.IsPathSegmentName
 	}
-	at := keys("metadata", "name")
-	if name, isString := lookup(object, at).(string); isString {
+	at := templating.Keys("metadata", "name")
+	if name, isString := at.Lookup(object).(string); isString {
 		c.refuse(templating.Diagnostic{Field: at}, describe(name), rule(name), "dnsLabel")
 	}
 	return c.findings
@@ -84,7 +84,7 @@ func (c *checker) types() {
 	}
 	c.unknownKind(k)
 	if metadata := c.object["metadata"]; metadata != nil {
-		c.typed(keys("metadata"), metaType, metadata)
+		c.typed(templating.Keys("metadata"), metaType, metadata)
 	}
 }
 
@@ -100,11 +100,11 @@ func (c *checker) ports() {
 	near := templating.Nearest("ports", names(fields))
 	misspelt := near != "" && near != "ports"
 	if len(spec.Ports) == 0 && !misspelt && spec.ClusterIP != corev1.ClusterIPNone && spec.Type != corev1.ServiceTypeExternalName {
-		c.report(keys("spec"), "add a port, or set clusterIP: None", "ports is missing")
+		c.report(templating.Keys("spec"), "add a port, or set clusterIP: None", "ports is missing")
 	}
 	for i, port := range spec.Ports {
 		if port.Name == "" && len(spec.Ports) > 1 {
-			c.report(append(keys("spec", "ports"), templating.Index(i)), "each of several ports needs a name", "name is missing")
+			c.report(append(templating.Keys("spec", "ports"), templating.Index(i)), "each of several ports needs a name", "name is missing")
 		}
 	}
 }

@@ -28,16 +28,14 @@ import (
 
 // Source is the file that an object comes from.
 type Source interface {
-	// Locate returns the position of a field, or of a key if it is the text of the diagnostic.
-	Locate(at templating.Diagnostic) finding.Position
+	// Finding returns a mistake in a field, or in a key if it is the text of the diagnostic, with its place.
+	Finding(templating.Diagnostic) finding.Finding
 	// Written returns the text of a scalar as it is written in the file, without quotes.
 	Written(at templating.Path) string
 }
 
 // template is the source of a rendered object.
 type template interface {
-	// AsWritten returns the path of a field of the object in the template.
-	AsWritten(templating.Path) templating.Path
 	// FromSample reports whether the value at a place may be another one with a real device.
 	FromSample(templating.Diagnostic) bool
 }
@@ -50,10 +48,10 @@ func Check(object map[string]any, source Source) (findings []finding.Finding, is
 	k, wrong, hint := find(object)
 	switch {
 	case wrong != "" && object[wrong] == nil:
-		c.report(keys(wrong), "use "+wrong+": "+hint, "%s is missing", wrong)
+		c.report(templating.Keys(wrong), "use "+wrong+": "+hint, "%s is missing", wrong)
 		return c.findings, true
 	case wrong != "":
-		c.report(keys(wrong), "use "+wrong+": "+hint, "unknown %s %q", wrong, object[wrong])
+		c.report(templating.Keys(wrong), "use "+wrong+": "+hint, "unknown %s %q", wrong, object[wrong])
 		return c.findings, true
 	case k == nil:
 		return nil, false
@@ -93,19 +91,17 @@ func (c *checker) addValue(at templating.Diagnostic, hint, cause string) {
 }
 
 func (c *checker) add(at templating.Diagnostic, hint, cause string) {
-	found := finding.Finding{Mistake: finding.Mistake{Path: at.Field.String(), Cause: cause, Hint: hint}}
+	at.Cause, at.Hint = errors.New(cause), hint
+	found := finding.Finding{Mistake: at.In("").Mistake}
 	if c.source != nil {
-		found.Position = c.source.Locate(at)
-	}
-	if t, isTemplate := c.source.(template); isTemplate {
-		found.Path = t.AsWritten(at.Field).String()
+		found = c.source.Finding(at)
 	}
 	c.findings = append(c.findings, found)
 }
 
 // metadata checks the metadata, which definitions leave to the API server.
 func (c *checker) metadata() {
-	at := keys("metadata")
+	at := templating.Keys("metadata")
 	fields, isMap := c.object["metadata"].(map[string]any)
 	switch {
 	case c.object["metadata"] == nil:
@@ -127,7 +123,7 @@ func (c *checker) content(k *kind) {
 	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.schema)
 	unknown := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 	for _, text := range pruning.PruneWithOptions(content, k.schema, true, unknown) {
-		c.unknown(k, follow(c.object, text))
+		c.unknown(k, templating.PathIn(c.object, text))
 	}
 	defaulting.Default(content, k.schema)
 	located := false // errors of another type repeat those with a place, as sentences
@@ -142,7 +138,7 @@ func (c *checker) content(k *kind) {
 		c.report(nil, "correct the field that it names", "%v", mistakes[0])
 	}
 	// Only the name matters to rules; the rest was checked.
-	name, isString := lookup(c.object, keys("metadata", "name")).(string)
+	name, isString := templating.Keys("metadata", "name").Lookup(c.object).(string)
 	if !isString {
 		name = "x"
 	}
@@ -151,7 +147,7 @@ func (c *checker) content(k *kind) {
 	errs := listtype.ValidateListSetsAndMaps(nil, k.schema, content)
 	violated, _ := k.rules.Validate(context.Background(), nil, k.schema, content, nil, celconfig.RuntimeCELCostBudget)
 	for _, err := range append(errs, violated...) {
-		at := follow(c.object, err.Field)
+		at := templating.PathIn(c.object, err.Field)
 		cannotEvaluate := strings.Contains(err.Detail, "rule: ")
 		switch {
 		case err.Type == field.ErrorTypeDuplicate:
@@ -166,8 +162,8 @@ func (c *checker) content(k *kind) {
 
 // mistake reports an error of the schema's validator, which begins with the path.
 func (c *checker) mistake(k *kind, invalid *openapierrors.Validation) {
-	at := follow(c.object, invalid.Name)
-	s, value := k.at(at), lookup(c.object, at)
+	at := templating.PathIn(c.object, invalid.Name)
+	s, value := k.at(at), at.Lookup(c.object)
 	_, should, _ := strings.Cut(invalid.Error(), " in body ")
 	switch invalid.Code() {
 	case openapierrors.RequiredFailCode:
@@ -199,7 +195,7 @@ var patterns = map[string]string{
 func (c *checker) violated(at templating.Path, message string) {
 	cause, hint, _ := strings.Cut(message, ": ")
 	first, _, _ := strings.Cut(cause, " ")
-	if below := slices.Concat(at, keys(strings.Split(first, ".")...)); lookup(c.object, below) != nil {
+	if below := slices.Concat(at, templating.Keys(strings.Split(first, ".")...)); below.Lookup(c.object) != nil {
 		at = below
 	}
 	c.report(at, hint, "%s", cause)
@@ -207,7 +203,7 @@ func (c *checker) violated(at templating.Path, message string) {
 
 // missing reports that a map lacks a key, unless a similar one is reported as unknown.
 func (c *checker) missing(at templating.Path, key, keyType string, known []string) {
-	fields, _ := lookup(c.object, at).(map[string]any)
+	fields, _ := at.Lookup(c.object).(map[string]any)
 	for name := range fields {
 		if former[name].successor == key || !slices.Contains(known, name) && templating.Nearest(name, known) == key {
 			return
@@ -236,6 +232,9 @@ var former = map[string]struct{ successor, hint string }{
 
 // unknown reports a field that the API server drops.
 func (c *checker) unknown(k *kind, at templating.Path) {
+	if len(at) == 0 {
+		at = templating.Keys("") // a key without a character
+	}
 	parent, key := at[:len(at)-1], at[len(at)-1].Key
 	if old, ok := former[key]; ok && k == &kinds()[0] && parent.String() == "spec" {
 		c.reportKey(at, old.hint, key+" is a field of older versions of Akri")

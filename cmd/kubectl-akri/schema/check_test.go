@@ -156,3 +156,12 @@ func TestMaximum(t *testing.T) {
 		t.Errorf("got %v", problems)
 	}
 }
+
+// TestEmptyKey checks that a key without a character is a mistake, and stops nothing.
+func TestEmptyKey(t *testing.T) {
+	object := map[string]any{"apiVersion": "akri.sh/v0", "kind": "Configuration", "": int64(1),
+		"metadata": map[string]any{"name": "a"}, "spec": map[string]any{"discoveryHandler": map[string]any{"name": "b"}}}
+	if problems, _ := Check(object, nil); len(problems) != 1 || problems[0].Cause != `unknown field ""` {
+		t.Errorf("got %v", problems)
+	}
+}

@@ -33,9 +33,9 @@ func (c *checker) unknownKind(k gvk.GroupVersionKind) {
 	switch cause := fmt.Sprintf("%s has no kind %s", k.GroupVersion(), k.Kind); {
 	case !builtIn().IsGroupRegistered(k.Group) && templating.Nearest(k.Group, ours) == "":
 	case len(versions) > 0:
-		c.report(keys("apiVersion"), "use apiVersion: "+strings.Join(slices.Sorted(slices.Values(versions)), " or "), "%s", cause)
+		c.report(templating.Keys("apiVersion"), "use apiVersion: "+strings.Join(slices.Sorted(slices.Values(versions)), " or "), "%s", cause)
 	case near != "":
-		c.report(keys("kind"), "did you mean "+near+"?", "%s", cause)
+		c.report(templating.Keys("kind"), "did you mean "+near+"?", "%s", cause)
 	}
 }
 
