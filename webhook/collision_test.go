@@ -126,7 +126,7 @@ func rendering(ctx context.Context, configuration *v0.Configuration, compiled *t
 
 // Many warnings take no time from the rendering: each is compared with no others.
 func TestManyWarnings(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	const many = 20_000
 	configuration := configurationNamed("c")
