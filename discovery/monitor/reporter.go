@@ -37,10 +37,12 @@ func NewReporter(count func(reason string), log *slog.Logger, message string) *R
 	return &Reporter{count: count, log: cmp.Or(log, slog.Default()), message: message, told: map[[2]string]bool{}}
 }
 
+// key returns the key of a failure in told.
+func key(reason, what string) [2]string { return [2]string{reason, text.Truncate(what, maxWhat)} }
+
 // tell reports whether a failure is the first of its kind, and logs it if it is.
 func (r *Reporter) tell(reason, what string, err error) bool {
-	what = text.Truncate(what, maxWhat)
-	k, now := [2]string{reason, what}, time.Now()
+	k, now := key(reason, what), time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.told[k] {
@@ -54,7 +56,7 @@ func (r *Reporter) tell(reason, what string, err error) bool {
 			r.forget = now.Add(toldTime)
 		}
 		r.told[k] = true
-		r.log.Warn(r.message, "what", what, "reason", reason, "err", text.OneLine(err.Error()))
+		r.log.Warn(r.message, "what", k[1], "reason", reason, "err", text.OneLine(err.Error()))
 	}
 	return true
 }
@@ -81,7 +83,7 @@ func (r *Reporter) Check(reason, what string, err error) bool {
 		return true
 	}
 	r.mu.Lock()
-	delete(r.told, [2]string{reason, what})
+	delete(r.told, key(reason, what))
 	r.mu.Unlock()
 	return false
 }

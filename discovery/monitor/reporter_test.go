@@ -31,8 +31,9 @@ func TestReporter(t *testing.T) {
 	if counts["timeout"] != 3 || counts["foreign"] != 2 {
 		t.Errorf("the counts are %v", counts)
 	}
+	long := strings.Repeat("send a probe ", maxWhat) // which is cut
 	for _, each := range []error{err, err, nil, err} {
-		if got := r.Check("socket", "send a probe", each); got != (each != nil) {
+		if got := r.Check("socket", long, each); got != (each != nil) {
 			t.Errorf("%v: %v", each, got)
 		}
 	}
