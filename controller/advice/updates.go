@@ -15,8 +15,8 @@ import (
 )
 
 // EndOldPodFirst is the remedy for a Deployment whose update waits for ever. It can be applied
-// to one that exists, unlike type: Recreate, which the API server refuses beside the defaults of
-// rollingUpdate. StatefulSets and DaemonSets end the old Pod first anyway, without maxSurge.
+// to one that exists, unlike type: Recreate, which the API server refuses because the existing
+// object has the defaults of rollingUpdate. StatefulSets and DaemonSets end the old Pod first anyway, without maxSurge.
 const EndOldPodFirst = `end the old Pod first, with two lines in the spec of the Deployment, "strategy:" and ` +
 	`"  rollingUpdate: {maxSurge: 0, maxUnavailable: 1}"`
 

@@ -55,7 +55,7 @@ type Handler struct {
 
 var _ discovery.Handler = Handler{}
 
-// errLeftOut stands in the log beside the reason of a failure.
+// errLeftOut is what the log says of a failure in addition to its reason.
 var errLeftOut = errors.New("the handler's page explains the reason")
 
 // Discover implements [discovery.Handler].

@@ -39,8 +39,8 @@ func fill(t *testing.T, address netip.AddrPort) {
 	t.Fatalf("%s accepts all connections", address)
 }
 
-// TestSilentAddress checks that a server is found by a name that resolves to two addresses, the
-// first of which does not answer.
+// TestSilentAddress checks that a server is found by a name that resolves to two addresses if
+// the first one does not answer.
 func TestSilentAddress(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, "Oven", nil)

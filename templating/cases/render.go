@@ -155,7 +155,7 @@ func (in *Input) Render() ([]byte, []finding.Finding) {
 	objects, mistakes := in.Objects()
 	var out bytes.Buffer
 	for _, o := range objects {
-		data, err := yaml.Marshal(o.Content) // without JSON, of which the YAML library misreads some characters
+		data, err := yaml.Marshal(o.Content) // not by way of JSON: the YAML library misreads some of its characters
 		if err != nil {
 			mistakes = append(mistakes, whole(err.Error())...)
 			continue

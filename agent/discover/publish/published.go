@@ -21,9 +21,9 @@ func published(configuration *v0.Configuration, instance *v0.Instance, known str
 }
 
 // adopted returns the device of an Instance that no handler has reported since the agent
-// started, or since the handler was lost. It is kept offline. What the Configuration says does not depend on the
-// agent that wrote the Instance: its properties take precedence, and a higher capacity
-// is not believed.
+// started, or since the handler was lost. It is kept offline. What the Configuration says
+// does not depend on the agent that wrote the Instance: its properties take precedence, and
+// a higher capacity is not believed.
 func adopted(configuration *v0.Configuration, instance *v0.Instance) device.Device {
 	properties := make(map[string]string, len(instance.Spec.BrokerProperties))
 	maps.Copy(properties, instance.Spec.BrokerProperties)

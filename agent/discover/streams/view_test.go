@@ -410,7 +410,7 @@ func TestListed(t *testing.T) {
 			want: 8,
 		},
 		"a handler that was never reached": {
-			reason:   "it is like one of which no stream broke",
+			reason:   "its first list is treated as if no stream had been lost",
 			timeline: func(s *timeline) { s.expect(usb).broke(usb).at(8).opened(usb).received(usb) },
 			want:     8,
 		},
@@ -451,7 +451,7 @@ func TestListed(t *testing.T) {
 			want: 0,
 		},
 		"another handler is named by mistake": {
-			reason: "the former one begins anew, with the request that it had",
+			reason: "the former handler starts again with the same request",
 			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(7)
 				s.view.ChangeHandler(s.now)

@@ -51,8 +51,10 @@ func (e *editor) span(path ...string) (from, to int, found bool) {
 	for to-1 > from && between.MatchString(e.lines[to-1]) && indentation(e.lines[to-1]) < column {
 		to--
 	}
-	for keeps := keeping.MatchString(strings.Join(e.lines, "")); keeps && to < len(e.lines) && strings.TrimSpace(e.lines[to]) == ""; {
-		to++ // it may belong to the text above
+	if keeping.MatchString(strings.Join(e.lines, "")) { // then empty lines may belong to a text
+		for to < len(e.lines) && strings.TrimSpace(e.lines[to]) == "" {
+			to++
+		}
 	}
 	e.note(flow...)
 	return from, to, true

@@ -11,8 +11,8 @@ import (
 	"akri.sh/akri/controller/advice"
 )
 
-// revisionOf returns the Deployment that a Pod belongs to, and of which of its revisions the
-// Pod is; empty for other Pods.
+// revisionOf returns the Deployment that a Pod belongs to, and the revision that the Pod was
+// created from; empty for other Pods.
 func revisionOf(pod *corev1.Pod) (deployment, revision string) {
 	revision = pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "ReplicaSet" && revision != "" {

@@ -215,7 +215,7 @@ var homeAssistantCases = map[string]conventionCase{
 		want: []string{"a online homeassistant/sensor/a ///", "b online b ///", "c online homeassistant/device/c ///"},
 	},
 	"Home Assistant, the payload of an item of availability": {
-		reason:  "the one beside the list is of the topic beside it",
+		reason:  "pl_avail next to the list belongs to the topic next to the list, not to its items",
 		details: "convention: homeAssistant",
 		messages: []string{
 			`homeassistant/sensor/a/config {"avty":[{"t":"a"}],"pl_avail":"1","dev":{"ids":"a"}}`, "a online",
