@@ -31,7 +31,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/kinds"
-	"akri.sh/akri/discovery/debugecho/details"
+	"akri.sh/akri/discovery/builtin"
 	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/webhook/certs"
 )
@@ -86,7 +86,7 @@ func optionsFor(t testing.TB, config *rest.Config) Options {
 	}
 	return Options{
 		Config: config, Live: reader, Mapper: mapper,
-		Details: map[string]func(string) error{"debugEcho": details.Validate},
+		Details: map[string]func(string) error{"debugEcho": builtin.Validators["debugEcho"]},
 	}
 }
 

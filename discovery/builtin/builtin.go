@@ -21,13 +21,21 @@ import (
 // Validators list the handlers, by their names in Configurations, with functions that return
 // an error if the handler would refuse discoveryDetails. Their commands list themselves.
 var Validators = map[string]func(discoveryDetails string) error{
-	"debugEcho": echo.Validate,
-	"http":      web.Validate,
-	"mdns":      mdns.Validate,
-	"mqtt":      mqtt.Validate,
+	"debugEcho": refusal(echo.Parse),
+	"http":      refusal(web.Parse),
+	"mdns":      refusal(mdns.Parse),
+	"mqtt":      refusal(mqtt.Parse),
 	"onvif":     onvif.Validate,
-	"opcua":     opcua.Validate,
-	"udev":      udev.Validate,
+	"opcua":     refusal(opcua.Parse),
+	"udev":      refusal(udev.Parse),
+}
+
+// refusal returns a function that returns only the error of a parser.
+func refusal[D any](parse func(discoveryDetails string) (D, error)) func(discoveryDetails string) error {
+	return func(discoveryDetails string) error {
+		_, err := parse(discoveryDetails)
+		return err
+	}
 }
 
 // Without returns the Validators except those of some names. A cluster may have another

@@ -3,16 +3,18 @@ package monitor
 import (
 	"cmp"
 	"log/slog"
-	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/lru"
 
 	"akri.sh/akri/internal/text"
 )
 
 const (
-	// maxTold bounds the failures that a reporter remembers, and toldTime is how long it then logs
-	// no others, so that names that someone makes up fill neither the memory nor the log, and
-	// do not silence it for ever either.
+	// maxTold bounds the failures that a reporter remembers, and how many it logs in toldTime, so
+	// that names that someone makes up fill neither the memory nor the log, and do not silence it
+	// for ever either.
 	maxTold  = 1000
 	toldTime = time.Hour
 	// maxWhat bounds the bytes of what has failed.
@@ -25,16 +27,15 @@ type Reporter struct {
 	count   func(reason string)
 	log     *slog.Logger
 	message string
-
-	mu     sync.Mutex
-	told   map[[2]string]bool // by reason, then by what has failed
-	forget time.Time          // when all are forgotten if they are too many
+	told    *lru.Cache // by reason and what has failed
+	room    *rate.Limiter
 }
 
 // NewReporter returns a reporter of failures with a common message. The log is slog.Default() if it
 // is nil.
 func NewReporter(count func(reason string), log *slog.Logger, message string) *Reporter {
-	return &Reporter{count: count, log: cmp.Or(log, slog.Default()), message: message, told: map[[2]string]bool{}}
+	room := rate.NewLimiter(rate.Every(toldTime/maxTold), maxTold)
+	return &Reporter{count: count, log: cmp.Or(log, slog.Default()), message: message, told: lru.New(maxTold), room: room}
 }
 
 // key returns the key of a failure in told.
@@ -42,20 +43,12 @@ func key(reason, what string) [2]string { return [2]string{reason, text.Truncate
 
 // tell reports whether a failure is the first of its kind, and logs it if it is.
 func (r *Reporter) tell(reason, what string, err error) bool {
-	k, now := key(reason, what), time.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.told[k] {
+	k := key(reason, what)
+	if _, found := r.told.Get(k); found {
 		return false
 	}
-	if len(r.told) >= maxTold && now.After(r.forget) {
-		clear(r.told)
-	}
-	if len(r.told) < maxTold {
-		if len(r.told) == 0 {
-			r.forget = now.Add(toldTime)
-		}
-		r.told[k] = true
+	if r.room.Allow() {
+		r.told.Add(k, nil)
 		r.log.Warn(r.message, "what", k[1], "reason", reason, "err", text.OneLine(err.Error()))
 	}
 	return true
@@ -82,8 +75,6 @@ func (r *Reporter) Check(reason, what string, err error) bool {
 		r.Failed(reason, what, err)
 		return true
 	}
-	r.mu.Lock()
-	delete(r.told, key(reason, what))
-	r.mu.Unlock()
+	r.told.Remove(key(reason, what))
 	return false
 }

@@ -7,7 +7,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // TestReporter checks what is counted, and what is in the log.
@@ -41,14 +42,14 @@ func TestReporter(t *testing.T) {
 	if !strings.Contains(log.String(), "http://10.0.0.2/") || !strings.Contains(log.String(), "no power") {
 		t.Errorf("the log is %s", log.String())
 	}
-	const before = maxTold + 1 // one of them was mended
 	for n := range 2 * maxTold {
 		r.Failed("timeout", fmt.Sprint(n), err)
 	}
-	lines(before)
-	r.forget = time.Now().Add(-time.Second)
+	lines(maxTold)
+	r.room.SetBurst(2 * maxTold) // as if time had passed
+	r.room.SetLimit(rate.Inf)
 	r.Failed("timeout", strings.Repeat("x", 2*maxWhat), err)
-	if lines(before + 1); len(r.told) != 1 || counts["timeout"] != 3+2*maxTold+1 {
-		t.Errorf("%d failures are remembered, and the counts are %v", len(r.told), counts)
+	if lines(maxTold + 1); r.told.Len() != maxTold || counts["timeout"] != 3+2*maxTold+1 {
+		t.Errorf("%d failures are remembered, and the counts are %v", r.told.Len(), counts)
 	}
 }

@@ -36,10 +36,10 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 		return discovery.Invalid("%w", err)
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
-	if ignored := details.Validate(r.Details); ignored != nil {
+	if settings.Ignored != nil {
 		h.Metrics.Failed(failedFilter)
 		log := cmp.Or(h.Logger, slog.Default())
-		log.Warn("Ignored items of filters, which no camera can have; kubectl akri lint refuses them", "err", ignored)
+		log.Warn("Ignored items of filters, which no camera can have; kubectl akri lint refuses them", "err", settings.Ignored)
 	}
 	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, or a part of the network, does not work as usual")
 	open := newSockets(settings, failures)

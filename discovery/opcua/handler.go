@@ -86,7 +86,7 @@ func New(options Options) *Handler {
 func (h *Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
 	d, err := details.Parse(request.Details)
 	if err != nil {
-		return discovery.Invalid("%w", err)
+		return discovery.Invalid("discoveryDetails of opcua: %w", err)
 	}
 	if err := h.permits(d); err != nil {
 		return err

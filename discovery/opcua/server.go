@@ -144,9 +144,8 @@ func (s *search) awaitName(ctx context.Context, r *server) {
 	}
 	r.next = time.Time{}
 	if r.published == nil {
-		s.failed(err)
-		s.handler.options.Log.Warn("DNS does not answer whether the host of an OPC UA server exists; "+
-			"until it does, the server has this URL as its id", "url", r.id.text, "err", err)
+		s.failures.Failed(reasonResolve, r.id.text, fmt.Errorf("DNS does not answer whether the host exists; "+
+			"until it does, the server has this URL as its id: %w", err))
 	}
 }
 

@@ -33,6 +33,8 @@ type plc struct {
 	asks  atomic.Int32 // calls of GetEndpoints
 	// isFaulty says that FindServers is refused.
 	isFaulty atomic.Bool
+	// isAloof says that it closes the connection instead of an answer to GetEndpoints.
+	isAloof atomic.Bool
 	// records is the answer to FindServersOnNetwork.
 	records atomic.Pointer[[]*ua.ServerOnNetwork]
 }
@@ -110,7 +112,9 @@ func (p *plc) serve(ctx context.Context, connection *uacp.Conn, name string, app
 			}
 			answer = network
 		case *ua.GetEndpointsRequest:
-			p.asks.Add(1)
+			if p.asks.Add(1); p.isAloof.Load() {
+				return
+			}
 			answer = &ua.GetEndpointsResponse{ResponseHeader: goodHeader(r), Endpoints: p.endpoints(name, r.EndpointURL)}
 		default:
 			return // it closes the channel

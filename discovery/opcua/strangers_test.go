@@ -80,6 +80,21 @@ func TestNoList(t *testing.T) {
 	}
 }
 
+// TestNoEndpoints has a discovery server that lists others, and never says what it is itself.
+// However rarely it is asked, its first answer counts.
+func TestNoEndpoints(t *testing.T) {
+	t.Parallel()
+	oven := startServer(t, "Oven", nil)
+	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
+		return []*ua.ApplicationDescription{describe(ua.ApplicationTypeServer, "Oven", oven.url)}
+	})
+	lds.isAloof.Store(true)
+	w := discover(t, Options{}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 3600, misses: 100}", lds.url)
+	if got := w.firstList(); !slices.Equal(got, []string{oven.url}) {
+		t.Errorf("the first list is %q, want the server", got)
+	}
+}
+
 // TestOneURL has a discovery server that answers with the URL that was asked, instead of
 // those of the servers.
 func TestOneURL(t *testing.T) {

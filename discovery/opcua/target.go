@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -37,6 +38,7 @@ type target struct {
 	next     time.Time          // when it is asked for that again
 	servers  map[string]*server // that it reports, by URL and application URI
 	failures int                // in a row
+	patience time.Time          // until when a failure is not believed
 
 	// The search's mu guards these.
 	addresses []netip.AddrPort // of a server that was found
@@ -52,14 +54,14 @@ func (t *target) key() string { return string(t.method) + " " + t.text }
 // pauses spreads the handlers of many nodes.
 func (s *search) follow(ctx context.Context, t *target) {
 	interval := time.Duration(s.details.IntervalSeconds) * time.Second
-	patience := time.Now().Add(firstPatience)
+	t.patience = time.Now().Add(firstPatience)
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := s.poll(ctx, t)
-		if err != nil && time.Now().Before(patience) && backoff.Sleep(ctx, minPause) {
+		if err != nil && time.Now().Before(t.patience) && backoff.Sleep(ctx, minPause) {
 			continue
 		}
-		patience = time.Time{}
+		t.patience = time.Time{}
 		if ctx.Err() != nil {
 			return
 		}
@@ -177,16 +179,20 @@ func (s *search) ask(ctx context.Context, t *target) (origin, error) {
 }
 
 // askSelf asks a server for its own description: one that was found each time, others from
-// time to time. A server that lists others may have none, or not answer such a question.
+// time to time. A server that lists others may have none, or not answer such a question, so that
+// those can be read when it has failed for firstPatience.
 func (s *search) askSelf(ctx context.Context, t *target, addresses []netip.AddrPort) error {
 	if t.method == network || t.method == standard && time.Now().Before(t.next) {
 		return nil
 	}
 	self, err := s.describe(ctx, addresses, t.text)
+	operation, _ := errors.AsType[*net.OpError](err)
+	isAway := operation != nil && operation.Op == "dial"
+	mayAnswer := time.Now().Add(minPause).Before(t.patience) && !errors.Is(err, uatcp.ErrMalformed)
 	switch {
 	case err == nil:
 		t.self = self
-	case t.method == direct || t.next.IsZero() && t.failures < s.details.Misses && !errors.Is(err, uatcp.ErrMalformed):
+	case t.method == direct || isAway || t.next.IsZero() && mayAnswer:
 		return err
 	case t.next.IsZero():
 		s.failed(err)

@@ -14,22 +14,16 @@ import (
 )
 
 // awaited decides which Instances without a device are kept, because their devices may be
-// reported again.
+// reported again. It has the [absent] of each Configuration.
 type awaited struct {
 	allowance time.Duration
-
-	mu     sync.Mutex
-	absent map[types.NamespacedName]absent // by Configuration
+	absent    sync.Map
 }
 
 // absent are the Instances of a Configuration that no device has.
 type absent struct {
 	listed time.Time            // [streams.Snapshot.Listed] when they were last looked at
 	until  map[string]time.Time // when their devices count as gone, by name
-}
-
-func newAwaited() awaited {
-	return awaited{allowance: streams.ReturnAllowance, absent: map[types.NamespacedName]absent{}}
 }
 
 // split returns which of the Instances that no device has are kept, sorted by name, and
@@ -39,9 +33,9 @@ func newAwaited() awaited {
 func (a *awaited) split(
 	configuration types.NamespacedName, unclaimed []*v0.Instance, snapshot streams.Snapshot, now time.Time,
 ) (kept, gone []*v0.Instance, next time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	before, after := a.absent[configuration], absent{listed: snapshot.Listed, until: map[string]time.Time{}}
+	known, _ := a.absent.Load(configuration)
+	before, _ := known.(absent)
+	after := absent{listed: snapshot.Listed, until: map[string]time.Time{}}
 	for _, instance := range unclaimed {
 		end, found := before.until[instance.Name]
 		if !found && !snapshot.Listed.Equal(before.listed) {
@@ -57,17 +51,10 @@ func (a *awaited) split(
 		}
 	}
 	if snapshot.Settled {
-		a.absent[configuration] = after
+		a.absent.Store(configuration, after)
 	} else {
 		next = time.Time{}
 	}
 	slices.SortFunc(kept, func(a, b *v0.Instance) int { return cmp.Compare(a.Name, b.Name) })
 	return kept, gone, next
-}
-
-// forget forgets a Configuration.
-func (a *awaited) forget(configuration types.NamespacedName) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.absent, configuration)
 }

@@ -52,7 +52,7 @@ func New(client dynamic.Interface, store *instances.Store, node, manager string,
 	return &Publisher{
 		client: client.Resource(v0.InstanceResource), instances: store, node: node, manager: manager, log: log,
 		pace: newPace(), rejections: newRejections(), throttles: newThrottles(), results: newResults(), budget: newBudget(),
-		awaited: newAwaited(),
+		awaited: awaited{allowance: streams.ReturnAllowance},
 		retry:   func(types.NamespacedName) {},
 	}
 }
@@ -183,7 +183,7 @@ func (p *Publisher) spend(name types.NamespacedName, decide func(*account)) {
 func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName, exists bool) (time.Time, error) {
 	p.results.clear(configuration)
 	p.throttles.forget(configuration)
-	p.awaited.forget(configuration)
+	p.awaited.absent.Delete(configuration)
 	p.spend(configuration, func(*account) {})
 	return p.dropAll(ctx, nodeView{node: p.node, collected: !exists}, p.instances.Of(configuration))
 }

@@ -42,10 +42,3 @@ func check(descriptions *[]string) error {
 	}
 	return errors.Join(mistakes...)
 }
-
-// Validate returns an error if the handler would refuse a Configuration's
-// discoveryDetails.
-func Validate(discoveryDetails string) error {
-	_, err := Parse(discoveryDetails)
-	return err
-}

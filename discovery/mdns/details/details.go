@@ -58,13 +58,6 @@ func Parse(text string) (Details, error) {
 	return d, nil
 }
 
-// Validate returns an error if the handler would refuse a Configuration's
-// discoveryDetails.
-func Validate(text string) error {
-	_, err := Parse(text)
-	return err
-}
-
 func (d *Details) checkServices() error {
 	switch {
 	case len(d.Services) == 0:

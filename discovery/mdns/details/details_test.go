@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 		"too many types":      {"services: [" + strings.Repeat("_http._tcp, ", 51) + "]", "services: more than 50"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Validate(tc.details)
+			_, err := Parse(tc.details)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}

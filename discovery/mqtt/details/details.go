@@ -63,13 +63,6 @@ func Parse(discoveryDetails string) (*Details, error) {
 	return d, nil
 }
 
-// Validate returns an error if the handler would refuse a Configuration's
-// discoveryDetails.
-func Validate(discoveryDetails string) error {
-	_, err := Parse(discoveryDetails)
-	return err
-}
-
 func (d *Details) checkConvention() error {
 	var names []string
 	for convention := range prefixes {

@@ -146,7 +146,7 @@ func TestMistakes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Validate(tc.details)
+			_, err := Parse(tc.details)
 			if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 				t.Fatalf("got %v, want %s", err, tc.want)
 			}

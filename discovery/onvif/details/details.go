@@ -70,32 +70,34 @@ type Details struct {
 	// InsecureSkipVerify accepts any certificate of a camera.
 	InsecureSkipVerify bool `json:"insecureSkipVerify"`
 
+	// Ignored are the mistakes in items of filters that no camera can have, if cameras can pass
+	// without them: for a handler, those are none.
+	Ignored error `json:"-"`
+
 	prefixes []netip.Prefix
 }
 
 // Parse returns the details of a Configuration, with defaults. An error is for its
 // author.
-func Parse(discoveryDetails string) (*Details, error) { return parse(discoveryDetails, false) }
-
-// Validate returns an error if the handler would refuse a Configuration's
-// discoveryDetails, or ignore an item of a filter.
-func Validate(discoveryDetails string) error {
-	_, err := parse(discoveryDetails, true)
-	return err
-}
-
-func parse(discoveryDetails string, strict bool) (*Details, error) {
+func Parse(discoveryDetails string) (*Details, error) {
 	d := &Details{DiscoveryTimeoutSeconds: 2, IntervalSeconds: 10, Misses: 3, ID: ByURL}
 	checkFilters := func() error {
 		return errors.Join(
 			d.Scopes.Check("scopes"), d.UUIDs.Check("uuids"),
-			checkItems("ipAddresses", d.IPAddresses, strict, isAddress, "an IP address or range",
+			d.checkItems("ipAddresses", d.IPAddresses, isAddress, "an IP address or range",
 				"write an address such as 10.0.0.5, or a range such as 10.0.0.0/28; host names, ports and * do not count"),
-			checkItems("macAddresses", d.MACAddresses, strict, isMAC, "a MAC address",
+			d.checkItems("macAddresses", d.MACAddresses, isMAC, "a MAC address",
 				"write all of its six bytes, such as 02:00:5e:10:00:01"),
 		)
 	}
 	return d, details.Decode(discoveryDetails, d, checkFilters, d.checkNumbers, d.checkWords, d.checkInterfaces, d.parseAddresses)
+}
+
+// Validate returns an error if the handler would refuse a Configuration's
+// discoveryDetails, or ignore an item of a filter.
+func Validate(discoveryDetails string) error {
+	d, err := Parse(discoveryDetails)
+	return errors.Join(err, d.Ignored)
 }
 
 func (d *Details) checkNumbers() error {

@@ -14,9 +14,9 @@ import (
 // maxQuoted bounds the bytes of an item that a message quotes.
 const maxQuoted = 60
 
-// checkItems returns the items of a filter, which may be nil, that no camera can have. Those are
-// no mistakes for a handler, which is not strict, as long as cameras can pass without them.
-func checkItems(path string, filter *details.Filter, strict bool, possible func(item string) bool, want, hint string) error {
+// checkItems returns the mistakes in a filter, which may be nil, and items that no camera can have.
+// Those are only ignored as long as cameras can pass without them.
+func (d *Details) checkItems(path string, filter *details.Filter, possible func(item string) bool, want, hint string) error {
 	if err := filter.Check(path); filter == nil || err != nil {
 		return err
 	}
@@ -27,10 +27,11 @@ func checkItems(path string, filter *details.Filter, strict bool, possible func(
 			mistakes = append(mistakes, details.Faultf(place, "%q is not %s", text.Truncate(item, maxQuoted), want).Hintf("%s", hint))
 		}
 	}
-	if !strict && (filter.Action == details.Exclude || len(mistakes) < len(filter.Items)) {
-		return nil
+	if filter.Action != details.Exclude && len(mistakes) == len(filter.Items) {
+		return errors.Join(mistakes...)
 	}
-	return errors.Join(mistakes...)
+	d.Ignored = errors.Join(append(mistakes, d.Ignored)...)
+	return nil
 }
 
 // MatchesAddress reports whether an item of ipAddresses, an address or a range, contains the

@@ -65,14 +65,6 @@ type URLs struct {
 
 // Parse returns the discoveryDetails, with defaults.
 func Parse(discoveryDetails string) (*Details, error) {
-	d, err := parse(discoveryDetails)
-	if err != nil {
-		return nil, fmt.Errorf("discoveryDetails of opcua: %w", err)
-	}
-	return d, nil
-}
-
-func parse(discoveryDetails string) (*Details, error) {
 	d := &Details{
 		ID: IDByURL, IntervalSeconds: defaultIntervalSeconds, Misses: defaultMisses,
 		ApplicationTypes: []string{"Server", "ClientAndServer"},
@@ -81,13 +73,6 @@ func parse(discoveryDetails string) (*Details, error) {
 		return nil, err
 	}
 	return d, nil
-}
-
-// Validate returns an error if the handler would refuse a Configuration's
-// discoveryDetails.
-func Validate(discoveryDetails string) error {
-	_, err := parse(discoveryDetails)
-	return err
 }
 
 func (d *Details) checkMethod() error {

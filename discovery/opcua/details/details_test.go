@@ -55,7 +55,7 @@ applicationNames:
 		"the scan's rate":     {"opcuaDiscoveryMethod: {scan: {cidrs: [10.1.2.0/24], connectionsPerSecond: 501}}", "scan.connectionsPerSecond"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Validate(tc.details)
+			_, err := Parse(tc.details)
 			switch {
 			case tc.want == "" && err != nil:
 				t.Error(err)

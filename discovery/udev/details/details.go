@@ -72,13 +72,6 @@ func Parse(discoveryDetails string) (*Details, error) {
 	return parsed, err
 }
 
-// Validate returns an error if the handler would refuse a Configuration's
-// discoveryDetails.
-func Validate(discoveryDetails string) error {
-	_, err := Parse(discoveryDetails)
-	return err
-}
-
 func (d *Details) setRules(texts *[]string) error {
 	switch {
 	case texts == nil:

@@ -43,8 +43,13 @@ symlinks: true`},
 		"a bad id":                 {"udevRules: []\nid: ENV{A} serial", `id: "serial" is not`},
 		"a number":                 {"udevRules: []\nsymlinks: 1", "symlinks: want true or false"},
 	} {
-		t.Run(name, func(t *testing.T) { refused(t, Validate(tc.details), tc.wrong) })
+		t.Run(name, func(t *testing.T) { refused(t, invalid(tc.details), tc.wrong) })
 	}
+}
+
+func invalid(discoveryDetails string) error {
+	_, err := Parse(discoveryDetails)
+	return err
 }
 
 // refused checks that an error has these parts, separated by " … ", in this order.
@@ -71,14 +76,14 @@ func refused(t *testing.T, err error, parts string) {
 
 func TestBounds(t *testing.T) {
 	rule := `'KERNEL=="a"'`
-	refused(t, Validate("udevRules: ["+strings.Repeat(rule+",", maxRules+1)+"]"), "201 rules, more than 200")
-	refused(t, Validate(`udevRules: ['KERNEL=="`+strings.Repeat("a", maxRuleBytes)+`"']`), "udevRules[0]: 41 … more than 4096")
-	refused(t, Validate("udevRules: ['"+strings.Repeat(`KERNEL=="a",`, maxConditions+1)+"']"), "more than 50 conditions")
+	refused(t, invalid("udevRules: ["+strings.Repeat(rule+",", maxRules+1)+"]"), "201 rules, more than 200")
+	refused(t, invalid(`udevRules: ['KERNEL=="`+strings.Repeat("a", maxRuleBytes)+`"']`), "udevRules[0]: 41 … more than 4096")
+	refused(t, invalid("udevRules: ['"+strings.Repeat(`KERNEL=="a",`, maxConditions+1)+"']"), "more than 50 conditions")
 	properties := ""
 	for i := range maxProperties + 1 {
 		properties += "A" + strings.Repeat("B", i) + ": DEVPATH, "
 	}
-	refused(t, Validate("udevRules: []\nproperties: {"+properties+"}"), "101 entries, more than 100")
+	refused(t, invalid("udevRules: []\nproperties: {"+properties+"}"), "101 entries, more than 100")
 }
 
 // TestInstructionsAreBounded has expressions of about 4000 instructions each, in one rule and
@@ -88,9 +93,9 @@ func TestInstructionsAreBounded(t *testing.T) {
 	for count, want := range map[int]string{
 		4: "", 5: "globs and regular expressions have more than 16384 instructions … use several Configurations",
 	} {
-		refused(t, Validate("udevRules: ['"+strings.Repeat(condition, count)+"']"), want)
-		refused(t, Validate("udevRules: ["+strings.Repeat("'"+condition+"',", count)+"]"), want)
+		refused(t, invalid("udevRules: ['"+strings.Repeat(condition, count)+"']"), want)
+		refused(t, invalid("udevRules: ["+strings.Repeat("'"+condition+"',", count)+"]"), want)
 	}
 	// What an expression takes besides its instructions counts, too.
-	refused(t, Validate("udevRules: ["+strings.Repeat("'"+strings.Repeat(`KERNEL=="?",`, maxConditions)+"',", 20)+"]"), "more than 16384")
+	refused(t, invalid("udevRules: ["+strings.Repeat("'"+strings.Repeat(`KERNEL=="?",`, maxConditions)+"',", 20)+"]"), "more than 16384")
 }

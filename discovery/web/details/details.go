@@ -103,12 +103,6 @@ func Parse(discoveryDetails string) (*Details, error) {
 	return d, nil
 }
 
-// Validate returns an error if the handler would refuse discoveryDetails.
-func Validate(discoveryDetails string) error {
-	_, err := Parse(discoveryDetails)
-	return err
-}
-
 func (d *Details) checkTargets() error {
 	switch {
 	case len(d.URLs) == 0 && d.Index == nil:

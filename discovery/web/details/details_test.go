@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 		"not YAML":             {"urls: [", "not valid YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Validate(strings.ReplaceAll(tc.details, "\t", ""))
+			_, err := Parse(strings.ReplaceAll(tc.details, "\t", ""))
 			switch {
 			case tc.want == "" && err != nil:
 				t.Errorf("refused: %v", err)
