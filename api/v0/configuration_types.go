@@ -159,7 +159,7 @@ type DiscoveryHandler struct {
 
 	// gracePeriodSeconds is how long a device is kept after the connection to its
 	// handler was lost: 300 seconds by default if several nodes can reach the device,
-	// otherwise 30 seconds. No new container gets it after 30 seconds.
+	// otherwise 90 seconds. No new container gets it after 30 seconds.
 	// +kubebuilder:validation:Minimum=30
 	// +kubebuilder:validation:Maximum=604800
 	// +optional

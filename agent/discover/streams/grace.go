@@ -11,8 +11,9 @@ type grace struct {
 	Shared, Local time.Duration
 }
 
-// defaultGrace applies to Configurations that do not set a grace period.
-var defaultGrace = grace{Shared: 5 * time.Minute, Local: 0}
+// defaultGrace applies to Configurations that do not set a grace period. A handler may return at
+// another address: then its devices stay as long as those that its first list lacks.
+var defaultGrace = grace{Shared: 5 * time.Minute, Local: ReturnAllowance}
 
 // graceOf returns the grace of a Configuration with a grace period; zero for none.
 func graceOf(period time.Duration) grace {

@@ -139,9 +139,21 @@ func TestView(t *testing.T) {
 			at:       39, want: "a settled !/usb.sock gone @40",
 		},
 		"a local handler does not come back": {
-			reason:   "local devices have no grace beyond the restart allowance",
+			reason:   "local devices are kept as if it might return at another address",
 			timeline: func(s *timeline) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb) },
-			at:       40, want: "settled !/usb.sock gone",
+			at:       99, want: "(a) settled !/usb.sock gone @100",
+		},
+		"a local handler has not come back": {
+			reason:   "its devices are removed",
+			timeline: func(s *timeline) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb) },
+			at:       100, want: "settled !/usb.sock gone",
+		},
+		"a handler returns at another address": {
+			reason: "what its first list lacks is kept as if it had returned at the same one",
+			timeline: func(s *timeline) {
+				s.expect(usb).opened(usb).received(usb, "a", "b").at(10).broke(usb).at(15).expect(other).opened(other).received(other, "b")
+			},
+			at: 99, want: "(a) b settled !/usb.sock gone @100",
 		},
 		"a handler of shared devices does not come back": {
 			reason:   "they are kept offline for the grace period",
@@ -180,9 +192,9 @@ func TestView(t *testing.T) {
 		"a handler that crashes again and again": {
 			reason: "only a message ends the grace period, not a new stream",
 			timeline: func(s *timeline) {
-				s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).at(20).opened(usb).broke(usb).at(39).opened(usb).broke(usb)
+				s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).at(20).opened(usb).broke(usb).at(99).opened(usb).broke(usb)
 			},
-			at: 40, want: "settled !/usb.sock gone",
+			at: 100, want: "settled !/usb.sock gone",
 		},
 		"a handler is back and has not reported": {
 			reason:   "its devices are kept online",
@@ -206,7 +218,7 @@ func TestView(t *testing.T) {
 			timeline: func(s *timeline) {
 				s.expect(usb, camera).opened(usb).received(usb, "a").opened(camera).received(camera, "b").at(10).broke(usb)
 			},
-			at: 50, want: "b settled !/usb.sock gone",
+			at: 100, want: "b settled !/usb.sock gone",
 		},
 		"the details are edited": {
 			reason: "devices are kept until the first message of the new stream",
@@ -231,7 +243,7 @@ func TestView(t *testing.T) {
 			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(10).refused(usb).at(20).broke(usb).expect()
 			},
-			at: 50, want: "@300",
+			at: 110, want: "@300",
 		},
 		"the details are refused from the start": {
 			reason:   "the devices of the last run are kept until the handler accepts the request",
