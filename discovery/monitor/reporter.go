@@ -27,7 +27,7 @@ type Reporter struct {
 	count   func(reason string)
 	log     *slog.Logger
 	message string
-	told    *lru.Cache // by reason and what has failed
+	told    *lru.Cache // by key
 	room    *rate.Limiter
 }
 
@@ -39,11 +39,10 @@ func NewReporter(count func(reason string), log *slog.Logger, message string) *R
 }
 
 // key returns the key of a failure in told.
-func key(reason, what string) [2]string { return [2]string{reason, text.Truncate(what, maxWhat)} }
+func key(kind, what string) [2]string { return [2]string{kind, text.Truncate(what, maxWhat)} }
 
 // tell reports whether a failure is the first of its kind, and logs it if it is.
-func (r *Reporter) tell(reason, what string, err error) bool {
-	k := key(reason, what)
+func (r *Reporter) tell(k [2]string, reason string, err error) bool {
 	if _, found := r.told.Get(k); found {
 		return false
 	}
@@ -57,24 +56,25 @@ func (r *Reporter) tell(reason, what string, err error) bool {
 // Failed counts a failure of a host, a name or a step.
 func (r *Reporter) Failed(reason, what string, err error) {
 	r.count(reason)
-	r.tell(reason, what, err)
+	r.tell(key(reason, what), reason, err)
 }
 
 // Once counts a failure only if it is the first of its kind: what works otherwise, or repeats
 // itself, must not look like an error for ever.
 func (r *Reporter) Once(reason, what string, err error) {
-	if r.tell(reason, what, err) {
+	if r.tell(key(reason, what), reason, err) {
 		r.count(reason)
 	}
 }
 
 // Check reports whether there is an error, which it counts. If there is none, what has failed is
-// mended, and the next failure is the first again.
+// mended, whatever the reason was, and the next failure is the first again.
 func (r *Reporter) Check(reason, what string, err error) bool {
 	if err != nil {
-		r.Failed(reason, what, err)
+		r.count(reason)
+		r.tell(key("", what), reason, err)
 		return true
 	}
-	r.told.Remove(key(reason, what))
+	r.told.Remove(key("", what))
 	return false
 }

@@ -33,8 +33,8 @@ func TestReporter(t *testing.T) {
 		t.Errorf("the counts are %v", counts)
 	}
 	long := strings.Repeat("send a probe ", maxWhat) // which is cut
-	for _, each := range []error{err, err, nil, err} {
-		if got := r.Check("socket", long, each); got != (each != nil) {
+	for i, each := range []error{err, err, nil, err} {
+		if got := r.Check([]string{"socket", "route"}[i%2], long, each); got != (each != nil) {
 			t.Errorf("%v: %v", each, got)
 		}
 	}

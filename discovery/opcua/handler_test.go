@@ -396,8 +396,8 @@ func TestMDNS(t *testing.T) {
 	await(t, "no device", func() bool { return len(found()) == 0 })
 	polls := failures(t, registry)[reasonConnect]
 	await(t, "three more polls", func() bool { return failures(t, registry)[reasonConnect] >= polls+3 })
-	if n := log.count("does not answer"); targets() != 1 || n != 1 {
-		t.Errorf("%d targets; %d lines say that the server, which is announced, does not answer", targets(), n)
+	if n := log.count("does not work"); targets() != 1 || n != 1 {
+		t.Errorf("%d targets; %d lines say that the server, which is announced, does not work", targets(), n)
 	}
 	p.start(t, "Oven", nil)
 	await(t, "the device again", func() bool { return slices.Equal(found(), []string{p.url}) })

@@ -66,26 +66,13 @@ func (s *search) follow(ctx context.Context, t *target) {
 			return
 		}
 		s.handler.options.Metrics.Scanned(began)
-		s.note(t, err)
+		if t.failures++; !s.failures.Check(reason(err), t.key(), err) {
+			t.failures = 0
+		}
 		if !s.publish(ctx, t) {
 			return
 		}
 		backoff.Sleep(ctx, max(time.Until(began.Add(interval*9/10+rand.N(interval/5))), minPause))
-	}
-}
-
-// note counts and logs whether a target has answered. It is logged once until that changes.
-func (s *search) note(t *target, err error) {
-	log := s.handler.options.Log.With("method", t.method, "url", t.text)
-	switch {
-	case err != nil:
-		s.failed(err)
-		if t.failures++; t.failures == 1 {
-			log.Warn("An OPC UA server does not answer; asking it again with each poll", "err", err)
-		}
-	case t.failures > 0:
-		t.failures = 0
-		log.Info("An OPC UA server answers again")
 	}
 }
 
