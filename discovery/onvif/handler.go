@@ -1,8 +1,8 @@
 package onvif
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 
@@ -36,12 +36,10 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 		return discovery.Invalid("%w", err)
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
+	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, a filter or a part of the network does not work as usual")
 	if settings.Ignored != nil {
-		h.Metrics.Failed(failedFilter)
-		log := cmp.Or(h.Logger, slog.Default())
-		log.Warn("Ignored items of filters, which no camera can have; kubectl akri lint refuses them", "err", settings.Ignored)
+		failures.Failed(failedFilter, "filters", fmt.Errorf("ignored items that no camera can have; kubectl akri lint refuses them: %w", settings.Ignored))
 	}
-	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, or a part of the network, does not work as usual")
 	open := newSockets(settings, failures)
 	defer open.close()
 	asking := &interviewer{client: client, settings: settings, credentials: known, Reporter: failures}

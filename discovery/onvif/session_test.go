@@ -37,7 +37,7 @@ func TestItemsThatNoCameraHas(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
-		logged := strings.Count(lines.String(), "Ignored") == 1 && strings.Contains(lines.String(), "ipAddresses.items[0]") &&
+		logged := strings.Count(lines.String(), "ignored items") == 1 && strings.Contains(lines.String(), "ipAddresses.items[0]") &&
 			strings.Contains(lines.String(), "macAddresses.items[0]")
 		if logged != (text == some) {
 			t.Errorf("%q: logged %s", text, lines.String())

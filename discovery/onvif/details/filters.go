@@ -30,7 +30,7 @@ func (d *Details) checkItems(path string, filter *details.Filter, possible func(
 	if filter.Action != details.Exclude && len(mistakes) == len(filter.Items) {
 		return errors.Join(mistakes...)
 	}
-	d.Ignored = errors.Join(append(mistakes, d.Ignored)...)
+	d.Ignored = errors.Join(d.Ignored, errors.Join(mistakes...))
 	return nil
 }
 
