@@ -219,7 +219,7 @@ func (s *search) report(t *target, from origin, a application, isSelf bool) {
 		r = &server{missed: s.details.Misses - 1}
 		t.servers[id.text+" "+a.uri] = r
 		if !ok {
-			s.failures.Failed(reasonNoURL, t.text, fmt.Errorf("%q, %s is left out: it has no URL with opc.tcp that can be understood", a.name, a.uri))
+			s.failures.Failed(reasonNoURL, t.text, fmt.Errorf("%q, %s is left out: no URL with opc.tcp can be understood", a.name, a.uri))
 		}
 	}
 	if !isSelf {
