@@ -36,7 +36,7 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 		return discovery.Invalid("%w", err)
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
-	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, a filter or the network does not work as usual")
+	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A part of ONVIF does not work as usual")
 	if settings.Ignored != nil {
 		failures.Failed(failedFilter, "filters", fmt.Errorf("ignored items that no camera can have; kubectl akri lint refuses them: %w", settings.Ignored))
 	}
