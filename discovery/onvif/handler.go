@@ -36,9 +36,10 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 		return discovery.Invalid("%w", err)
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
-	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A part of ONVIF does not work as usual")
+	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, a filter or a part of the network does not work as usual")
 	if settings.Ignored != nil {
-		failures.Failed(failedFilter, "filters", fmt.Errorf("ignored items that no camera can have; kubectl akri lint refuses them: %w", settings.Ignored))
+		err := fmt.Errorf("ignored items that no camera can have; kubectl akri lint refuses them: %w", settings.Ignored)
+		failures.Failed(failedFilter, "filters", err)
 	}
 	open := newSockets(settings, failures)
 	defer open.close()
