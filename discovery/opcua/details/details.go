@@ -69,10 +69,7 @@ func Parse(discoveryDetails string) (*Details, error) {
 		ID: IDByURL, IntervalSeconds: defaultIntervalSeconds, Misses: defaultMisses,
 		ApplicationTypes: []string{"Server", "ClientAndServer"},
 	}
-	if err := details.Decode(discoveryDetails, d, d.checkMethod, d.checkFilters, d.checkTypes, d.checkTiming, d.checkHosts); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return d, details.Decode(discoveryDetails, d, d.checkMethod, d.checkFilters, d.checkTypes, d.checkTiming, d.checkHosts)
 }
 
 func (d *Details) checkMethod() error {
