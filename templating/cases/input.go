@@ -176,7 +176,7 @@ func (in *Input) locate(l list, level templating.Level, of string, diags templat
 		for _, d := range diags.Of(level, i) {
 			template := d.Origin.String()
 			if from.field != "" {
-				template, d.Field = d.Origin.Of(from.field), old(d.Field)
+				template, d.Field = d.Origin.Of(from.field), from.asWritten(d.Field)
 			}
 			add(d, template, from.document.Locate(from.path, d))
 			found, written := &mistakes[len(mistakes)-1], from.document.Written(append(slices.Clip(from.path), d.Field...))
@@ -200,10 +200,13 @@ func (in *Input) locate(l list, level templating.Level, of string, diags templat
 	return mistakes
 }
 
-// old returns the path in an old field for a path in the template converted from
-// it: the field is the template's spec.
-func old(path templating.Path) templating.Path {
-	if len(path) > 0 && path[0] == templating.Key("spec") {
+// asWritten returns the path in the template or in the old field, which is the spec of the
+// template that it was converted to.
+func (o origin) asWritten(path templating.Path) templating.Path {
+	switch {
+	case o.field == "":
+		return path
+	case len(path) > 0 && path[0] == templating.Key("spec"):
 		return path[1:]
 	}
 	return nil

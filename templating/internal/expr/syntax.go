@@ -2,6 +2,7 @@ package expr
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template/parse"
@@ -33,31 +34,18 @@ func parseText(source string, names Names) (*parse.ListNode, *fault.Fault) {
 	return tree.Root, nil
 }
 
+var (
+	// quoted matches texts in quotes, and comments.
+	quoted = regexp.MustCompile("(?s)`[^`]*`|\"(?:\\\\.|[^\"\\\\])*\"|'(?:\\\\.|[^'\\\\])*'|/\\*.*?\\*/")
+	// action matches an expression, which may have }} in quotes.
+	action = regexp.MustCompile(`(?s)\{\{(?:` + quoted.String() + `|.)*?(?:\}\}|$)`)
+)
+
 // expressionBytes returns how much of a text is in expressions, which bounds what parsing
 // takes. A text in quotes and a comment do not count.
 func expressionBytes(source string) (size int) {
-	_, rest, _ := strings.Cut(source, "{{")
-	for rest != "" {
-		switch c := rest[0]; {
-		case strings.HasPrefix(rest, "}}"):
-			size += len("{{}}")
-			_, rest, _ = strings.Cut(rest, "{{")
-		case strings.HasPrefix(rest, "/*"):
-			_, rest, _ = strings.Cut(rest[2:], "*/")
-		case c == '`':
-			_, rest, _ = strings.Cut(rest[1:], "`")
-		case c == '"' || c == '\'':
-			end := 1
-			for ; end < len(rest) && rest[end] != c; end++ {
-				if rest[end] == '\\' {
-					end++
-				}
-			}
-			rest = rest[min(end+1, len(rest)):]
-		default:
-			size++
-			rest = rest[1:]
-		}
+	for _, found := range action.FindAllString(source, -1) {
+		size += len(quoted.ReplaceAllString(found, ""))
 	}
 	return size
 }
