@@ -14,7 +14,8 @@ func TestAsStored(t *testing.T) {
 		kind           schema.GroupKind
 		written, after string
 	}{
-		"both":           {secret, `{data: {both: b2xk, kept: a2VwdA==}, stringData: {both: new, empty: "", none: null}}`, `{data: {both: bmV3, empty: "", kept: a2VwdA==, none: ""}}`},
+		"both": {secret, `{data: {both: b2xk, kept: a2VwdA==}, stringData: {both: new, empty: "", none: null}}`,
+			`{data: {both: bmV3, empty: "", kept: a2VwdA==, none: ""}}`},
 		"only texts":     {secret, `{stringData: {both: new}}`, `{data: {both: bmV3}}`},
 		"nothing":        {secret, `{stringData: {}}`, `{data: {}}`},
 		"a number":       {secret, `{stringData: {port: 3, a: b}}`, `{stringData: {port: 3, a: b}}`},
@@ -23,7 +24,7 @@ func TestAsStored(t *testing.T) {
 		"a Pod":          {pod, `{spec: {serviceAccount: reader}}`, `{spec: {serviceAccountName: reader}}`},
 		"an empty name":  {pod, `{spec: {serviceAccount: reader, serviceAccountName: ""}}`, `{spec: {serviceAccountName: reader}}`},
 		"a wrong name":   {pod, `{spec: {serviceAccount: 3}}`, `{spec: {serviceAccount: 3}}`},
-		"a custom Pod":   {schema.GroupKind{Group: "x.example", Kind: "Pod"}, `{spec: {serviceAccount: reader}}`, `{spec: {serviceAccount: reader}}`},
+		"a custom Pod":   {schema.GroupKind{Group: "x.example", Kind: "Pod"}, `{spec: {serviceAccount: a}}`, `{spec: {serviceAccount: a}}`},
 		"a CronJob": {cronJob, `{spec: {jobTemplate: {spec: {template: {spec: {serviceAccount: former, serviceAccountName: reader}}}}}}`,
 			`{spec: {jobTemplate: {spec: {template: {spec: {serviceAccountName: reader}}}}}}`},
 		"no spec": {cronJob, `{spec: null}`, `{spec: null}`},
