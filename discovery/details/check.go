@@ -86,13 +86,13 @@ func (c *checker) checkStruct(path string, target reflect.Type, value any) *Faul
 
 // ownerOf returns the path of the first struct within another that has a key, or "".
 func ownerOf(key string, within reflect.Type) string {
-	fields := fieldsOf(within)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		inner := fields[name]
+	for _, field := range reflect.VisibleFields(within) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		inner := field.Type
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
 		}
-		if inner.Kind() != reflect.Struct {
+		if inner.Kind() != reflect.Struct || fieldsOf(within)[name] == nil {
 			continue
 		}
 		if fieldsOf(inner)[key] != nil {
