@@ -70,7 +70,7 @@ func (c *compiler) compile(source map[string]any) (t *template) {
 	}()
 	t = &template{origin: c.origin, content: &mapNode{}}
 	if len(source) == 0 {
-		c.reportf(nil, "write an object with apiVersion, kind and metadata.name", "the template is empty")
+		c.reportf(nil, "write an object with apiVersion, kind and metadata.name", "the template has no fields")
 		return t
 	}
 	t.kind = checkShape(c.reporter, source)

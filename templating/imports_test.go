@@ -15,7 +15,7 @@ import (
 // nothing that reaches a cluster, a network, a file, the environment or a clock.
 var mayImport = map[string][]string{
 	".": {
-		"encoding/base64", "errors", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "unicode/utf8",
+		"errors", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "unicode/utf8",
 		"akri.sh/akri/api/v0", "akri.sh/akri/internal/finding", "akri.sh/akri/templating/readywhen", "k8s.io/apimachinery/pkg/runtime/schema",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/expr",
 		"akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
 	},
 	"internal/expr": {
-		"errors", "fmt", "slices", "strings", "text/template/parse", "unicode", "unicode/utf8", "akri.sh/akri/internal/text",
+		"errors", "fmt", "regexp", "slices", "strings", "text/template/parse", "unicode", "unicode/utf8", "akri.sh/akri/internal/text",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault",
 		"akri.sh/akri/templating/internal/functions", "akri.sh/akri/templating/internal/value",
 	},

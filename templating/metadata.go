@@ -26,11 +26,11 @@ var podTemplates = map[schema.GroupKind]Path{
 	{Group: "batch", Kind: "CronJob"}:          {Key("spec"), Key("jobTemplate"), Key("spec"), Key("template")},
 }
 
-// LabelsPods reports whether objects of a kind are Pods, or workloads on whose Pods Akri
-// sets its labels.
-func LabelsPods(kind schema.GroupKind) bool {
-	_, workload := podTemplates[kind]
-	return workload || kind == schema.GroupKind{Kind: "Pod"}
+// PodTemplate returns the path of the Pod template in objects of a kind on whose Pods Akri
+// sets its labels. A Pod is its own.
+func PodTemplate(kind schema.GroupKind) (path Path, found bool) {
+	path, found = podTemplates[kind]
+	return path, found || kind == schema.GroupKind{Kind: "Pod"}
 }
 
 // metadataPaths returns the paths of all metadata in an object of a kind whose

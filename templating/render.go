@@ -137,8 +137,7 @@ func (r *renderer) object(b *objectBuilder) (object Object, ok bool) {
 	if _, hasMetadata := content["metadata"].(map[string]any); !hasMetadata {
 		return Object{}, false // reported
 	}
-	stored := b.asStored(content)
-	if finished := b.finish(content, r.scope); !ok || !stored || !finished {
+	if finished := b.finish(content, r.scope); !ok || !finished {
 		return Object{Content: content, Directives: b.template.directives, Origin: b.origin}, r.partly
 	}
 	id := identityOf(b.template.kind, content)

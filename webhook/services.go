@@ -65,7 +65,7 @@ func selectsPods(spec []byte) bool {
 func podsWithout(candidates []*candidate, label string) (pods bool, unlabeled string) {
 	for _, tmpl := range candidates {
 		unreachable := label == v0.LabelInstance && tmpl.level == templating.ConfigurationLevel
-		if templating.LabelsPods(tmpl.kind.GroupKind()) {
+		if _, labeled := templating.PodTemplate(tmpl.kind.GroupKind()); labeled {
 			if !unreachable {
 				return false, ""
 			}

@@ -75,6 +75,7 @@ func desire(mapper meta.RESTMapper, policy confine.Policy, parent ownership.Pare
 func newDesired(parent ownership.Parent, object templating.Object, mapping *meta.RESTMapping) (Desired, error) {
 	full := &unstructured.Unstructured{Object: object.Content}
 	kind := mapping.GroupVersionKind
+	asStored(kind.GroupKind(), full.Object)
 	switch {
 	case !namespaced(mapping):
 		full.SetNamespace("") // the kind may have been namespaced when the template was written

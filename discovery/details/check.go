@@ -70,7 +70,7 @@ func (c *checker) checkStruct(path string, target reflect.Type, value any) *Faul
 			remedy := "the keys are " + strings.Join(names, ", ")
 			if near := text.Nearest(key, names); near != "" {
 				remedy = "did you mean " + near + "?"
-			} else if owner := ownerOf(key, target, 3); owner != "" {
+			} else if owner := ownerOf(key, target); owner != "" {
 				remedy = "write it below " + owner
 			}
 			fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hintf("%s", remedy)
@@ -84,21 +84,21 @@ func (c *checker) checkStruct(path string, target reflect.Type, value any) *Faul
 	return nil
 }
 
-// ownerOf returns the path of the first struct that has a key, some levels within another, or "".
-func ownerOf(key string, within reflect.Type, levels int) string {
+// ownerOf returns the path of the first struct within another that has a key, or "".
+func ownerOf(key string, within reflect.Type) string {
 	for _, field := range reflect.VisibleFields(within) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		inner := field.Type
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
 		}
-		if name == "" || name == "-" || inner.Kind() != reflect.Struct || levels == 0 {
+		if inner.Kind() != reflect.Struct || fieldsOf(within)[name] == nil {
 			continue
 		}
 		if fieldsOf(inner)[key] != nil {
 			return name
 		}
-		if owner := ownerOf(key, inner, levels-1); owner != "" {
+		if owner := ownerOf(key, inner); owner != "" {
 			return name + "." + owner
 		}
 	}

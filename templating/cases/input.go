@@ -17,28 +17,6 @@ import (
 	"akri.sh/akri/templating/source"
 )
 
-// configuration is the part of a Configuration that rendering depends on.
-type configuration struct {
-	name, namespace     string
-	capacity            int64
-	properties, samples map[string]string
-	fields              convert.Fields
-	perInstance         []map[string]any // nil for elements that are not objects
-	group               []map[string]any
-}
-
-// instance is the part of an Instance that templates can read.
-type instance struct {
-	Metadata struct {
-		Name string `json:"name"`
-	} `json:"metadata"`
-	Spec struct {
-		BrokerProperties map[string]string `json:"brokerProperties"`
-		Nodes            []string          `json:"nodes"`
-		Shared           bool              `json:"shared"`
-	} `json:"spec"`
-}
-
 // Input is a compiled Configuration and the Instances to render it for.
 type Input struct {
 	// Sampled is set if the Instances are samples.
@@ -65,7 +43,7 @@ type origin struct {
 	document *source.Document
 	path     templating.Path
 	field    string         // the old field it was converted from, if any
-	template map[string]any // as written; nil if it was converted, or is not an object, which is already reported
+	template map[string]any // as written; nil if it was converted, or is not an object
 }
 
 // Options change the Instances of an Input.
@@ -83,7 +61,6 @@ type Options struct {
 func Load(documents []*source.Document, o Options) (*Input, []finding.Finding) {
 	in := &Input{}
 	var found *source.Document
-	var mistakes []finding.Finding
 	for _, d := range documents {
 		switch kind, _ := d.Object()["kind"].(string); kind {
 		case "Configuration":
@@ -92,8 +69,8 @@ func Load(documents []*source.Document, o Options) (*Input, []finding.Finding) {
 			}
 			found = d
 		case "Instance":
-			i, wrong := decodeInstance(d)
-			mistakes = append(mistakes, wrong...)
+			var i instance
+			decode(d.Object(), &i)
 			in.instances = append(in.instances, templating.Instance{
 				Name: i.Metadata.Name, Properties: i.Spec.BrokerProperties, Nodes: i.Spec.Nodes, Shared: i.Spec.Shared,
 			})
@@ -104,14 +81,17 @@ func Load(documents []*source.Document, o Options) (*Input, []finding.Finding) {
 	if found == nil {
 		return nil, whole("there is no Configuration")
 	}
-	c, wrong := decodeConfiguration(found)
-	mistakes = append(mistakes, wrong...)
-	mistakes = append(mistakes, in.compile(found, c, o.Partly)...)
+	var c configuration
+	c.Spec.Capacity = 1
+	spec, _ := found.Object()["spec"].(map[string]any)
+	decode(found.Object(), &c)
+	decode(spec["brokerSpec"], &c.Spec.Fields)
+	mistakes := in.compile(found, spec, c.Spec.Fields, o.Partly)
 	if len(mistakes) > 0 && !o.Partly {
 		return nil, mistakes
 	}
-	if o.Partly && len(validation.IsDNS1123Label(sample.InstanceName(c.name, 0, false))) > 0 {
-		c.name = "configuration" // what is rendered must not repeat its mistake
+	if o.Partly && len(validation.IsDNS1123Label(sample.InstanceName(c.Metadata.Name, 0, false))) > 0 {
+		c.Metadata.Name = "configuration" // what is rendered must not repeat its mistake
 	}
 	in.Mistakes = mistakes
 	in.setInstances(c, o)
@@ -123,25 +103,26 @@ func whole(cause string) []finding.Finding {
 	return []finding.Finding{{Mistake: finding.Mistake{Cause: cause}}}
 }
 
-func (in *Input) compile(d *source.Document, c configuration, partly bool) []finding.Finding {
+func (in *Input) compile(d *source.Document, spec map[string]any, fields convert.Fields, partly bool) []finding.Finding {
 	var mistakes []finding.Finding
-	old, err := convert.BrokerResources(c.fields)
+	old, err := convert.BrokerResources(fields)
 	if err != nil {
 		path := templating.Keys("spec")
 		if found, ok := errors.AsType[*convert.FieldError](err); ok {
 			path, err = append(path, templating.Keys(found.Field...)...), found.Err
 		}
-		mistakes = append(mistakes, mistakeAt(d, path, err))
+		mistakes = append(mistakes, d.Finding(templating.Diagnostic{Field: path, Cause: err}))
 	}
-	compile := func(level templating.Level, own []map[string]any, converted []convert.Resource) list {
+	compile := func(level templating.Level, converted []convert.Resource) list {
 		var l list
+		own := templatesOf(spec, level)
 		for i := range own {
 			path := append(templating.Keys("spec", level.String()), templating.Index(i))
 			l.from = append(l.from, origin{document: d, path: path, template: own[i]})
 		}
 		for _, r := range converted {
 			path := append(templating.Keys("spec"), templating.Keys(r.From...)...)
-			if spec, _ := d.Object()["spec"].(map[string]any); spec[r.From[len(r.From)-1]] != nil { // as in older versions
+			if spec[r.From[len(r.From)-1]] != nil { // as in older versions
 				path = templating.Keys("spec", r.From[len(r.From)-1])
 			}
 			l.from = append(l.from, origin{document: d, path: path, field: r.From.String()})
@@ -155,8 +136,8 @@ func (in *Input) compile(d *source.Document, c configuration, partly bool) []fin
 		mistakes = append(mistakes, in.locate(l, level, "", diags)...)
 		return l
 	}
-	in.perInstance = compile(templating.InstanceLevel, c.perInstance, old.Instance)
-	in.group = compile(templating.ConfigurationLevel, c.group, old.Configuration)
+	in.perInstance = compile(templating.InstanceLevel, old.Instance)
+	in.group = compile(templating.ConfigurationLevel, old.Configuration)
 	return mistakes
 }
 
@@ -170,13 +151,10 @@ func (in *Input) locate(l list, level templating.Level, of string, diags templat
 		mistakes = append(mistakes, found)
 	}
 	for i, from := range l.from {
-		if from.template == nil && from.field == "" {
-			continue
-		}
 		for _, d := range diags.Of(level, i) {
 			template := d.Origin.String()
 			if from.field != "" {
-				template, d.Field = d.Origin.Of(from.field), old(d.Field)
+				template, d.Field = d.Origin.Of(from.field), from.asWritten(d.Field)
 			}
 			add(d, template, from.document.Locate(from.path, d))
 			found, written := &mistakes[len(mistakes)-1], from.document.Written(append(slices.Clip(from.path), d.Field...))
@@ -200,20 +178,23 @@ func (in *Input) locate(l list, level templating.Level, of string, diags templat
 	return mistakes
 }
 
-// old returns the path in an old field for a path in the template converted from
-// it: the field is the template's spec.
-func old(path templating.Path) templating.Path {
-	if len(path) > 0 && path[0] == templating.Key("spec") {
+// asWritten returns the path in the template or in the old field, which is the spec of the
+// template that it was converted to.
+func (o origin) asWritten(path templating.Path) templating.Path {
+	switch {
+	case o.field == "":
+		return path
+	case len(path) > 0 && path[0] == templating.Key("spec"):
 		return path[1:]
 	}
 	return nil
 }
 
 func (in *Input) setInstances(c configuration, o Options) {
-	in.namespace = c.namespace
+	in.namespace = c.Metadata.Namespace
 	in.options = sample.Options{
-		Configuration: c.name, Namespace: c.namespace, Capacity: c.capacity,
-		Properties: c.properties, Keys: append(in.perInstance.set.PropertyKeys(), in.group.set.PropertyKeys()...),
+		Configuration: c.Metadata.Name, Namespace: c.Metadata.Namespace, Capacity: c.Spec.Capacity,
+		Properties: c.Spec.BrokerProperties, Keys: append(in.perInstance.set.PropertyKeys(), in.group.set.PropertyKeys()...),
 	}
 	if in.options.Namespace == "" {
 		in.options.Namespace = "default"
@@ -225,8 +206,8 @@ func (in *Input) setInstances(c configuration, o Options) {
 		}
 		options := in.options
 		options.Properties = map[string]string{}
-		maps.Copy(options.Properties, c.samples)
-		maps.Copy(options.Properties, c.properties) // as with real devices, these win
+		maps.Copy(options.Properties, c.Spec.SampleProperties)
+		maps.Copy(options.Properties, c.Spec.BrokerProperties) // as with real devices, these win
 		in.instances = sample.Instances(options, o.Samples)
 		in.madeUp = slices.DeleteFunc(slices.Clone(options.Keys), func(key string) bool {
 			_, set := options.Properties[key]

@@ -3,6 +3,7 @@ package cases
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,8 +22,6 @@ type Rendered struct {
 	// From is the template, as in instanceBrokerResources[2] (node-a), or the old
 	// field that it was converted from.
 	From string
-	// At is the position of the object's name.
-	At finding.Position
 	// Template is what its author wrote; nil for an old field.
 	Template map[string]any
 	// Values are those that it was rendered with.
@@ -38,35 +37,19 @@ func (r Rendered) Place() string { return cmp.Or(r.origin.field, r.Origin.Templa
 
 // Finding returns a mistake with its place in the template. Text refers to it as written.
 func (r Rendered) Finding(mistake templating.Diagnostic) finding.Finding {
-	mistake.Field = r.asWritten(mistake.Field)
+	mistake.Field = r.origin.asWritten(mistake.Field)
 	return finding.Finding{Position: r.origin.document.Locate(r.origin.path, mistake), Mistake: mistake.In(r.Place()).Mistake}
 }
 
 // Written returns the text of a scalar as it is written, or of its nearest existing parent.
 func (r Rendered) Written(path templating.Path) string {
-	return r.origin.document.Written(append(slices.Clip(r.origin.path), r.asWritten(path)...))
-}
-
-// asWritten returns the path of a field of the object in the template, or in the old field: the
-// data of a Secret may be its stringData.
-func (r Rendered) asWritten(path templating.Path) templating.Path {
-	if r.origin.field != "" {
-		return old(path)
-	}
-	if len(path) > 1 && path[0].Key == "data" && r.Template["stringData"] != nil && r.Content["stringData"] == nil {
-		data, _ := r.Template["data"].(map[string]any)
-		plain, _ := r.Template["stringData"].(map[string]any)
-		if plain[path[1].Key] != nil || data[path[1].Key] == nil {
-			return append(templating.Keys("stringData"), path[1:]...)
-		}
-	}
-	return path
+	return r.origin.document.Written(append(slices.Clip(r.origin.path), r.origin.asWritten(path)...))
 }
 
 // FromSample reports whether the value at a place, or the key that is the text of the
 // diagnostic, may be another one with a real device.
 func (r Rendered) FromSample(d templating.Diagnostic) bool {
-	part, found := r.asWritten(d.Field).In(r.Template) // if not found, the author's expression yields it
+	part, found := d.Field.In(r.Template) // if not found, the author's expression yields it
 	_, isText := part.(string)
 	return (!found || isText && d.Text == "") && r.in.fromSample(part)
 }
@@ -101,8 +84,6 @@ func (in *Input) rendered(from origin, object templating.Object, of string) Rend
 	if from.field != "" {
 		r.From = from.field
 	}
-	name := templating.Diagnostic{Field: r.asWritten(templating.Keys("metadata", "name"))}
-	r.At = from.document.Locate(from.path, name)
 	metadata := object.Content["metadata"].(map[string]any)
 	if _, found := metadata["namespace"]; !found && in.namespace != "" {
 		metadata["namespace"] = in.namespace
@@ -128,23 +109,21 @@ func (in *Input) shared(objects []Rendered) []finding.Finding {
 			first[id] = o
 			continue
 		}
-		if reported[o.At] {
-			continue
+		shared := templating.Diagnostic{
+			Field: templating.Keys("metadata", "name"), Cause: errors.New("the same object is rendered for several Instances"),
+			Hint: "make the name depend on the device: {{ INSTANCE_NAME }}-something; or move the template to configurationBrokerResources",
 		}
-		reported[o.At] = true
-		cause := "the same object is rendered for several Instances"
-		hint := "make the name depend on the device: {{ INSTANCE_NAME }}-something; or move the template to configurationBrokerResources"
 		if o.Origin.Level != other.Origin.Level || o.Origin.Index != other.Origin.Index {
-			cause = "the same object is rendered by " + other.From
-			hint = "use a different suffix in each template"
+			shared.Cause, shared.Hint = fmt.Errorf("the same object is rendered by %s", other.From), "use a different suffix in each template"
 		}
-		level := finding.Error
-		if in.Sampled && templating.ReadsDevice(o.Written(templating.Keys("metadata", "name"))) {
-			level = finding.Warning // the samples have the same properties
+		mistake := o.Finding(shared)
+		if in.Sampled && templating.ReadsDevice(o.Written(shared.Field)) {
+			mistake.Level = finding.Warning // the samples have the same properties
 		}
-		mistakes = append(mistakes, finding.Finding{Level: level, Position: o.At, Mistake: finding.Mistake{
-			Path: templating.Keys("metadata", "name").Below(o.Origin.Template().String()), Cause: cause, Hint: hint,
-		}})
+		if !reported[mistake.Position] {
+			reported[mistake.Position] = true
+			mistakes = append(mistakes, mistake)
+		}
 	}
 	return mistakes
 }

@@ -13,10 +13,10 @@ import (
 // Fields are the old fields of a Configuration's spec, as decoded from JSON; nil if
 // not set.
 type Fields struct {
-	BrokerPodSpec            map[string]any
-	BrokerJobSpec            map[string]any
-	InstanceServiceSpec      map[string]any
-	ConfigurationServiceSpec map[string]any
+	BrokerPodSpec            map[string]any `json:"brokerPodSpec"`
+	BrokerJobSpec            map[string]any `json:"brokerJobSpec"`
+	InstanceServiceSpec      map[string]any `json:"instanceServiceSpec"`
+	ConfigurationServiceSpec map[string]any `json:"configurationServiceSpec"`
 }
 
 // broker reports whether the fields have a broker, whose Pods carry the labels of

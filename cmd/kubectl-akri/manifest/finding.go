@@ -14,9 +14,9 @@ import (
 	"akri.sh/akri/templating/source"
 )
 
-// write prints a finding as a compiler does: the place, the cause, the line of the
+// write prints a finding as a compiler does: the place, the cause, its line of those of the
 // file with a mark below it, and the remedy.
-func write(out io.Writer, f finding.Finding, all Files) {
+func write(out io.Writer, f finding.Finding, lines []string) {
 	place := ""
 	if f.File != "" {
 		place = f.Position.String() + ": "
@@ -24,7 +24,7 @@ func write(out io.Writer, f finding.Finding, all Files) {
 	fmt.Fprintf(out, "%s%s: %s\n", place, f.Level, f.Cause)
 	number := fmt.Sprint(f.Line)
 	margin := strings.Repeat(" ", len(number)+2)
-	if lines := all.lines(f.File); 0 < f.Line && f.Line <= len(lines) {
+	if 0 < f.Line && f.Line <= len(lines) {
 		line, mark := excerpt(strings.TrimRight(lines[f.Line-1], "\r"), f.Column)
 		fmt.Fprintf(out, "%s|\n %s | %s\n%s|%s^\n", margin, number, line, margin, mark)
 	}
@@ -127,8 +127,12 @@ func Sort(findings []finding.Finding, all Files) []finding.Finding {
 
 // Show prints findings as text and returns how many of them are errors.
 func Show(out io.Writer, findings []finding.Finding, all Files) int {
-	for _, f := range findings {
-		write(out, f, all)
+	var lines []string
+	for i, f := range findings {
+		if i == 0 || f.File != findings[i-1].File {
+			lines = all.lines(f.File)
+		}
+		write(out, f, lines)
 	}
 	return Errors(findings)
 }

@@ -192,14 +192,20 @@ func (e *editor) convert(value any) (notes []string, err error) {
 	}
 	spec, _ := value.(map[string]any)
 	fields := maps.Clone(spec) // with those of a broker, as in older versions
-	broker, _ := spec["brokerSpec"].(map[string]any)
-	maps.Copy(fields, broker)
-	field := func(key string) map[string]any { value, _ := fields[key].(map[string]any); return value }
+	var wrong error
+	field := func(key string) map[string]any {
+		value, isMap := fields[key].(map[string]any)
+		if !isMap && fields[key] != nil {
+			wrong = errorAt(e.root, key+" must be a map", "kubectl akri lint shows where")
+		}
+		return value
+	}
+	maps.Copy(fields, field("brokerSpec"))
 	lists, err := convert.BrokerResources(convert.Fields{
 		BrokerPodSpec: field("brokerPodSpec"), BrokerJobSpec: field("brokerJobSpec"),
 		InstanceServiceSpec: field("instanceServiceSpec"), ConfigurationServiceSpec: field("configurationServiceSpec"),
 	})
-	if err != nil || len(lists.Instance)+len(lists.Configuration) == 0 {
+	if err = errors.Join(wrong, err); err != nil || len(lists.Instance)+len(lists.Configuration) == 0 {
 		return notes, err
 	}
 	place := -1 // of the first of them

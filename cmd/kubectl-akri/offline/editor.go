@@ -131,7 +131,10 @@ func (e *editor) add(line int, level templating.Level, resources []convert.Resou
 	if err := templates.Encode(convert.Templates(resources)); err != nil {
 		return err
 	}
-	if list == nil || list.Kind != yamlv3.SequenceNode || len(list.Content) == 0 {
+	if list != nil && list.Kind != yamlv3.SequenceNode && list.Tag != "!!null" {
+		return errorAt(list, level.String()+" must be a list", "write the templates below it, each with a dash")
+	}
+	if list == nil || len(list.Content) == 0 {
 		e.replace("", "spec", level.String())
 		text, err := encode(mapping(scalar(level.String()), &templates))
 		e.insert(text, line, spec.Content[0].Column-1)

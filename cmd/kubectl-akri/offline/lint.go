@@ -170,32 +170,25 @@ func checkRendered(in *cases.Input) (findings []finding.Finding) {
 	objects, mistakes := in.Objects()
 	var refused []finding.Finding
 	for _, o := range objects {
-		for _, f := range schema.CheckBuiltIn(o.Content, o) {
-			if f.Level == finding.Warning {
-				f.For = "a sample device"
-			}
-			refused = append(refused, f)
-		}
+		refused = append(refused, schema.CheckBuiltIn(o.Content, o)...)
 	}
-	known := slices.Clone(in.Mistakes) // the objects lack their values
-	for _, found := range [][]finding.Finding{mistakes, refused} {
-		lacking := slices.Clone(known)
-		for _, f := range found {
-			if f.For != "" {
-				known = append(known, f)
+	lacking := in.Mistakes // the objects lack their values
+	for i, f := range slices.Concat(mistakes, refused) {
+		if i == len(mistakes) { // and those that failed, but not the names of several objects
+			failed := slices.DeleteFunc(slices.Clone(mistakes), func(k finding.Finding) bool { return k.For == "" })
+			lacking = slices.Concat(lacking, failed)
+		}
+		near := func(k finding.Finding) bool { return within(f.Path, k.Path) || within(k.Path, f.Path) }
+		if in.Sampled {
+			if f.For = ""; f.Level == finding.Warning {
+				f.Cause += " (with a sample device)"
 			}
-			if in.Sampled && f.For != "" {
-				if f.For = ""; f.Level == finding.Warning {
-					f.Cause += " (with a sample device)"
-				}
-			}
-			near := func(k finding.Finding) bool { return within(f.Path, k.Path) || within(k.Path, f.Path) }
-			same := func(k finding.Finding) bool {
-				return k == f || in.Sampled && k.Position == f.Position && k.Path == f.Path && k.Hint == f.Hint
-			}
-			if !slices.ContainsFunc(lacking, near) && !slices.ContainsFunc(findings, same) {
-				findings = append(findings, f)
-			}
+		}
+		same := func(k finding.Finding) bool {
+			return k == f || in.Sampled && k.Position == f.Position && k.Path == f.Path && k.Hint == f.Hint
+		}
+		if !slices.ContainsFunc(lacking, near) && !slices.ContainsFunc(findings, same) {
+			findings = append(findings, f)
 		}
 	}
 	return append(findings, advise(in, objects, slices.Concat(in.Mistakes, mistakes))...)

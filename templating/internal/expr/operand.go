@@ -99,13 +99,13 @@ func (r *resolver) operand(node parse.Node) expr {
 	case *parse.FieldNode:
 		if !r.inner {
 			const message = "%s has no meaning here: the dot has a value only inside range and with"
-			r.reportf(n, r.orLiteral(r.dotHint(n.Ident[0])), message, shorten(n))
+			r.reportf(n, r.dotHint(n.Ident[0]), message, shorten(n))
 			return invalid
 		}
 		return r.fields(dotExpr{}, n, n.Ident)
 	case *parse.DotNode:
 		if !r.inner {
-			r.reportf(n, r.orLiteral(r.meantHint()), "the dot has a value only inside range and with")
+			r.reportf(n, r.meantHint(), "the dot has a value only inside range and with")
 			return invalid
 		}
 		return dotExpr{}
@@ -131,10 +131,10 @@ func (r *resolver) declaredVariable(n *parse.VariableNode) expr {
 		return r.fields(slotExpr(slot), n, n.Ident[1:])
 	}
 	if n.Ident[0] == "$" && len(n.Ident) > 1 {
-		r.reportf(n, r.orLiteral(r.dotHint(n.Ident[1])), "$ has no meaning here: variables are bare words")
+		r.reportf(n, r.dotHint(n.Ident[1]), "$ has no meaning here: variables are bare words")
 		return invalid
 	}
-	r.reportf(n, r.orLiteral(r.meantHint()), "%s has no value here", text.Truncate(n.Ident[0], fault.MaxName))
+	r.reportf(n, r.meantHint(), "%s has no value here", text.Truncate(n.Ident[0], fault.MaxName))
 	return invalid
 }
 
@@ -165,7 +165,6 @@ func (r *resolver) name(n *parse.IdentifierNode) expr {
 		return invalid
 	}
 	if variable != nil {
-		r.ours = true
 		return &variableExpr{Variable: variable, offset: int(n.Position())}
 	}
 	if f, found := functions.Lookup(n.Ident); found {
@@ -179,20 +178,8 @@ func (r *resolver) name(n *parse.IdentifierNode) expr {
 	if len(r.faults) < maxSuggestions {
 		hint = r.nameHint(n.Ident, shown)
 	}
-	if n.Ident != strings.ToUpper(n.Ident) {
-		hint = r.orLiteral(hint)
-	}
 	r.reportf(n, hint, "there is no variable or function %s", shown)
 	return invalid
-}
-
-// orLiteral is [orLiteral] for the first mistake of a text that it fits.
-func (r *resolver) orLiteral(hint string) string {
-	if r.ours || r.foreign {
-		return hint
-	}
-	r.foreign = true
-	return orLiteral(hint)
 }
 
 // nameHint returns a hint for a name that does not exist.

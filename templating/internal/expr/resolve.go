@@ -26,9 +26,6 @@ type resolver struct {
 	nodes int64
 	// keys are the property keys that the text mentions.
 	keys []string
-	// ours is set if the expression has a variable of Akri, and foreign if the text has a
-	// hint for an expression without one.
-	ours, foreign bool
 }
 
 // declaration is a $variable.
@@ -74,7 +71,6 @@ func (r *resolver) stmt(node parse.Node) stmt {
 	case *parse.CommentNode:
 		return nil
 	case *parse.ActionNode:
-		r.ours = false
 		v := r.pipe(n.Pipe)
 		if len(n.Pipe.Decl) > 0 {
 			return &setStmt{slots: r.declare(n.Pipe, v), value: v}

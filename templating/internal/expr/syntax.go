@@ -2,6 +2,7 @@ package expr
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template/parse"
@@ -14,7 +15,7 @@ import (
 )
 
 // parseText parses with text/template's parser, without its names and wording.
-func parseText(source string, names Names) (*parse.ListNode, *fault.Fault) {
+func parseText(source string) (*parse.ListNode, *fault.Fault) {
 	if len(source) > budget.MaxObjectBytes || expressionBytes(source) > MaxBytes {
 		return nil, fault.Newf(fault.Whole, "split it, or use fewer or shorter expressions",
 			"a string may have %d KiB, %d KiB of it in expressions", budget.MaxObjectBytes>>10, MaxBytes>>10)
@@ -25,7 +26,7 @@ func parseText(source string, names Names) (*parse.ListNode, *fault.Fault) {
 	trees := map[string]*parse.Tree{}
 	tree, err := parseTree(source, trees)
 	if err != nil {
-		return nil, syntaxFault(source, names, err)
+		return nil, syntaxFault(source, err)
 	}
 	if len(trees) > 1 || tree.Root == nil {
 		return nil, fault.Newf(defineOffset(source), insteadOfDefine, noDefine)
@@ -33,31 +34,18 @@ func parseText(source string, names Names) (*parse.ListNode, *fault.Fault) {
 	return tree.Root, nil
 }
 
+var (
+	// quoted matches texts in quotes, and comments.
+	quoted = regexp.MustCompile("(?s)`[^`]*`|\"(?:\\\\.|[^\"\\\\])*\"|'(?:\\\\.|[^'\\\\])*'|/\\*.*?\\*/")
+	// action matches an expression, which may have }} in quotes.
+	action = regexp.MustCompile(`(?s)\{\{(?:` + quoted.String() + `|.)*?(?:\}\}|$)`)
+)
+
 // expressionBytes returns how much of a text is in expressions, which bounds what parsing
 // takes. A text in quotes and a comment do not count.
 func expressionBytes(source string) (size int) {
-	_, rest, _ := strings.Cut(source, "{{")
-	for rest != "" {
-		switch c := rest[0]; {
-		case strings.HasPrefix(rest, "}}"):
-			size += len("{{}}")
-			_, rest, _ = strings.Cut(rest, "{{")
-		case strings.HasPrefix(rest, "/*"):
-			_, rest, _ = strings.Cut(rest[2:], "*/")
-		case c == '`':
-			_, rest, _ = strings.Cut(rest[1:], "`")
-		case c == '"' || c == '\'':
-			end := 1
-			for ; end < len(rest) && rest[end] != c; end++ {
-				if rest[end] == '\\' {
-					end++
-				}
-			}
-			rest = rest[min(end+1, len(rest)):]
-		default:
-			size++
-			rest = rest[1:]
-		}
+	for _, found := range action.FindAllString(source, -1) {
+		size += len(quoted.ReplaceAllString(found, ""))
 	}
 	return size
 }
@@ -88,7 +76,7 @@ func defineOffset(source string) int {
 
 // syntaxFault translates an error of the parser. The parser knows the line at
 // most; failingAction finds the place.
-func syntaxFault(source string, names Names, err error) *fault.Fault {
+func syntaxFault(source string, err error) *fault.Fault {
 	message := strings.TrimPrefix(err.Error(), "template: "+treeName+":")
 	if _, after, found := strings.Cut(message, ": "); found {
 		message = after
@@ -110,18 +98,23 @@ func syntaxFault(source string, names Names, err error) *fault.Fault {
 			break
 		}
 	}
-	offset := failingAction(source)
-	action, _, _ := strings.Cut(text.Truncate(source[offset:], fault.MaxQuoted), "}}")
-	if !slices.ContainsFunc(names.Variables(), func(variable string) bool { return strings.Contains(action, variable) }) {
-		hint = orLiteral(hint)
-	}
-	return fault.Newf(offset, hint, "%s", text.Truncate(message, fault.MaxQuoted))
+	return fault.Newf(failingAction(source), hint, "%s", text.Truncate(message, fault.MaxQuoted))
 }
 
-// orLiteral adds to the hint for an expression without Akri's variables: it may be meant for
-// another program that writes {{ too, such as Prometheus, Argo or Helm.
-func orLiteral(hint string) string {
-	return strings.TrimPrefix(hint+"; for {{ of another program write {{ \"{{\" }}, or {{ `{{` }} inside double quotes", "; ")
+// orLiteral adds to the hint for the first expression with a mistake and without Akri's
+// variables: it may be meant for another program that writes {{ too, such as Prometheus, Argo
+// or Helm.
+func orLiteral(faults []*fault.Fault, source string, names Names) {
+	known := append(slices.Clip(names.Variables()), "INSTANCE") // also INSTANCES, at the wrong level
+	for _, f := range faults {
+		start := strings.LastIndex(source[:min(f.Offset+len("{{"), len(source))], "{{")
+		action, _, _ := strings.Cut(source[max(start, 0):], "}}")
+		ours := func(variable string) bool { return strings.Contains(action, variable) }
+		if f.Offset >= 0 && !slices.ContainsFunc(known, ours) {
+			f.Hint = strings.TrimPrefix(f.Hint+"; for {{ of another program write {{ \"{{\" }}, or {{ `{{` }} inside double quotes", "; ")
+			return
+		}
+	}
 }
 
 // failingAction returns the offset of the first expression that makes the text

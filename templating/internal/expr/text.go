@@ -56,7 +56,8 @@ func Compile(source string, names Names) (*Text, Report) {
 		return t, Report{}
 	}
 	report := Report{Cost: bytesPerText + int64(len(source))}
-	root, f := parseText(source, names)
+	defer func() { orLiteral(report.Faults, source, names) }()
+	root, f := parseText(source)
 	if f != nil {
 		report.Faults = []*fault.Fault{f}
 		return t, report
