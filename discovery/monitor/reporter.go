@@ -3,10 +3,10 @@ package monitor
 import (
 	"cmp"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
-	"k8s.io/utils/lru"
 
 	"akri.sh/akri/internal/text"
 )
@@ -27,15 +27,17 @@ type Reporter struct {
 	count   func(reason string)
 	log     *slog.Logger
 	message string
-	told    *lru.Cache // by key
 	room    *rate.Limiter
+
+	mu   sync.Mutex
+	told map[[2]string]bool // by key
 }
 
 // NewReporter returns a reporter of failures with a common message. The log is slog.Default() if it
 // is nil.
 func NewReporter(count func(reason string), log *slog.Logger, message string) *Reporter {
 	room := rate.NewLimiter(rate.Every(toldTime/maxTold), maxTold)
-	return &Reporter{count: count, log: cmp.Or(log, slog.Default()), message: message, told: lru.New(maxTold), room: room}
+	return &Reporter{count: count, log: cmp.Or(log, slog.Default()), message: message, room: room, told: map[[2]string]bool{}}
 }
 
 // key returns the key of a failure in told.
@@ -43,11 +45,16 @@ func key(kind, what string) [2]string { return [2]string{kind, text.Truncate(wha
 
 // tell reports whether a failure is the first of its kind, and logs it if it is.
 func (r *Reporter) tell(k [2]string, reason string, err error) bool {
-	if _, found := r.told.Get(k); found {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.told[k] {
 		return false
 	}
 	if r.room.Allow() {
-		r.told.Add(k, nil)
+		if len(r.told) == maxTold {
+			clear(r.told) // what still fails is told again
+		}
+		r.told[k] = true
 		r.log.Warn(r.message, "what", k[1], "reason", reason, "err", text.OneLine(err.Error()))
 	}
 	return true
@@ -75,6 +82,8 @@ func (r *Reporter) Check(reason, what string, err error) bool {
 		r.tell(key("", what), reason, err)
 		return true
 	}
-	r.told.Remove(key("", what))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.told, key("", what))
 	return false
 }

@@ -49,7 +49,8 @@ func TestReporter(t *testing.T) {
 	r.room.SetBurst(2 * maxTold) // as if time had passed
 	r.room.SetLimit(rate.Inf)
 	r.Failed("timeout", strings.Repeat("x", 2*maxWhat), err)
-	if lines(maxTold + 1); r.told.Len() != maxTold || counts["timeout"] != 3+2*maxTold+1 {
-		t.Errorf("%d failures are remembered, and the counts are %v", r.told.Len(), counts)
+	r.Failed("timeout", "one more", err)
+	if lines(maxTold + 2); len(r.told) != 1 || counts["timeout"] != 3+2*maxTold+2 {
+		t.Errorf("%d failures are remembered, and the counts are %v", len(r.told), counts)
 	}
 }
