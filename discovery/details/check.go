@@ -11,8 +11,8 @@ import (
 	"akri.sh/akri/internal/text"
 )
 
-// maxQuoted is how many bytes of a wrong value a message quotes.
-const maxQuoted = 60
+// MaxQuoted is how many bytes of a wrong value a message quotes.
+const MaxQuoted = 60
 
 // maxFaults bounds how many mistakes are reported.
 const maxFaults = 20
@@ -73,7 +73,7 @@ func (c *checker) checkStruct(path string, target reflect.Type, value any) *Faul
 			} else if owner := ownerOf(key, target); owner != "" {
 				remedy = "write it below " + owner
 			}
-			fault := Faultf(join(path, text.Truncate(text.OneLine(key), maxQuoted)), "unknown key").Hintf("%s", remedy)
+			fault := Faultf(join(path, text.Truncate(text.OneLine(key), MaxQuoted)), "unknown key").Hintf("%s", remedy)
 			fault.ofKey = true
 			c.faults = append(c.faults, fault)
 			delete(entries, key)
@@ -165,5 +165,5 @@ func wrongType(path, want string, value any) *Fault {
 	if err != nil {
 		data = []byte("something else")
 	}
-	return Faultf(path, "want %s, not %s", want, text.Truncate(text.OneLine(string(data)), maxQuoted))
+	return Faultf(path, "want %s, not %s", want, text.Truncate(text.OneLine(string(data)), MaxQuoted))
 }

@@ -14,6 +14,6 @@ func CheckVariable(place, name string) error {
 	if variableName.MatchString(name) {
 		return nil
 	}
-	return Faultf(place+"."+text.Truncate(name, maxQuoted), "not a name for an environment variable").
+	return Faultf(place+"."+text.Truncate(name, MaxQuoted), "not a name for an environment variable").
 		Hintf("use letters, digits and underscores, and no digit first")
 }

@@ -132,3 +132,22 @@ func TestAwaitedInstancesAreDeletedLater(t *testing.T) {
 		return b.object(name) == nil && len(result.Devices) == 0
 	})
 }
+
+// What is known of devices that may come back goes with their Configuration.
+func TestWithdrawForgetsAwaitedInstances(t *testing.T) {
+	b := newBench(t)
+	b.publish(b.publisher("node-a"), camera)
+	p := b.publisher("node-a")
+	if _, err := p.Publish(t.Context(), b.configuration, streams.Snapshot{Settled: true, Listed: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := p.awaited.absent.Load(b.name()); !found {
+		t.Fatal("the camera is not awaited")
+	}
+	if _, err := p.Withdraw(t.Context(), b.name(), true); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := p.awaited.absent.Load(b.name()); found {
+		t.Error("an Instance is awaited for a Configuration that was withdrawn")
+	}
+}

@@ -8,9 +8,6 @@ import (
 	"akri.sh/akri/internal/text"
 )
 
-// maxQuoted is how many bytes of a description a message quotes.
-const maxQuoted = 60
-
 // Parse returns the descriptions in discoveryDetails. An error is a *[details.Fault].
 func Parse(discoveryDetails string) ([]string, error) {
 	var fields struct {
@@ -35,7 +32,7 @@ func check(descriptions *[]string) error {
 		case description == "":
 			mistakes = append(mistakes, details.Faultf(path, "empty").Hintf("it is the device's id: write a text"))
 		case seen[description]:
-			mistakes = append(mistakes, details.Faultf(path, "repeats %q", text.Truncate(description, maxQuoted)).
+			mistakes = append(mistakes, details.Faultf(path, "repeats %q", text.Truncate(description, details.MaxQuoted)).
 				Hintf("use a different one for each device"))
 		}
 		seen[description] = true

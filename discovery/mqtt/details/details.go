@@ -73,7 +73,7 @@ func (d *Details) checkConvention() error {
 	if !known {
 		cause := "missing"
 		if d.Convention != "" {
-			cause = "there is no convention \"" + text.Truncate(string(d.Convention), maxQuoted) + "\""
+			cause = "there is no convention \"" + text.Truncate(string(d.Convention), details.MaxQuoted) + "\""
 		}
 		return details.Faultf("convention", "%s", cause).Hintf("write one of %s", strings.Join(names, ", "))
 	}
@@ -129,6 +129,3 @@ func (f Filters) Admit(id, name, manufacturer, model string) bool {
 	return f.IDs.Admits(details.Glob, id) && f.Names.Admits(details.Glob, name) &&
 		f.Manufacturers.Admits(details.Glob, manufacturer) && f.Models.Admits(details.Glob, model)
 }
-
-// maxQuoted is how many bytes of a wrong value a message quotes.
-const maxQuoted = 60

@@ -126,7 +126,7 @@ func (o *Online) check(levels int) error {
 	}
 	o.Value = cmp.Or(o.Value, "payload")
 	if _, ok := o.Value.Path(); !ok {
-		return details.Faultf("topics.online.value", "%q is not a part of the payload", text.Truncate(string(o.Value), maxQuoted)).
+		return details.Faultf("topics.online.value", "%q is not a part of the payload", text.Truncate(string(o.Value), details.MaxQuoted)).
 			Hintf("write payload.PATH, such as payload.state")
 	}
 	return o.Value.check("topics.online.value", levels)

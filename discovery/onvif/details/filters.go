@@ -11,9 +11,6 @@ import (
 	"akri.sh/akri/internal/text"
 )
 
-// maxQuoted bounds the bytes of an item that a message quotes.
-const maxQuoted = 60
-
 // checkItems returns the mistakes in a filter, which may be nil, and items that no camera can have.
 // Those are only ignored as long as cameras can pass without them.
 func (d *Details) checkItems(path string, filter *details.Filter, possible func(item string) bool, want, hint string) error {
@@ -24,7 +21,7 @@ func (d *Details) checkItems(path string, filter *details.Filter, possible func(
 	for i, item := range filter.Items {
 		if !possible(item) {
 			place := fmt.Sprintf("%s.items[%d]", path, i)
-			mistakes = append(mistakes, details.Faultf(place, "%q is not %s", text.Truncate(item, maxQuoted), want).Hintf("%s", hint))
+			mistakes = append(mistakes, details.Faultf(place, "%q is not %s", text.Truncate(item, details.MaxQuoted), want).Hintf("%s", hint))
 		}
 	}
 	if filter.Action != details.Exclude && len(mistakes) == len(filter.Items) {
