@@ -185,7 +185,7 @@ func newArchive() *cobra.Command {
 			for _, archive := range archives {
 				fmt.Fprintf(cmd.OutOrStdout(), "  ctr -n k8s.io images import %s\n", filepath.Base(archive))
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), "The chart that \"make chart\" packages without REGISTRY uses these images.")
+			fmt.Fprintln(cmd.OutOrStdout(), "The chart that make chart packages without REGISTRY uses these images.")
 			return nil
 		},
 	}
