@@ -181,7 +181,8 @@ func newArchive() *cobra.Command {
 				}
 				return nil
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Copy the archives in %s to all nodes, and import them there (on k3s with k3s ctr):\n", filepath.Dir(archives[0]))
+			fmt.Fprintf(cmd.OutOrStdout(), "Copy the archives in %s to all nodes, and import them there (on k3s with k3s ctr):\n",
+				filepath.Dir(archives[0]))
 			for _, archive := range archives {
 				fmt.Fprintf(cmd.OutOrStdout(), "  ctr -n k8s.io images import %s\n", filepath.Base(archive))
 			}
