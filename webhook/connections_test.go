@@ -36,28 +36,27 @@ type servedPort struct {
 // servePort serves the webhook on a port of its own until the test ends.
 func servePort(t *testing.T, options ...func(*httpsServer)) *servedPort {
 	t.Helper()
-	dir := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{certs.CertFile: certificate, certs.KeyFile: key} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	config, err := tlsConfig("")
 	if err != nil {
 		t.Fatal(err)
 	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &httpsServer{
-		address: freeAddress(t), dir: dir, config: config, written: closedChannel(), metrics: &Metrics{},
+		address: freeAddress(t), config: config,
 		served:  func(path string) bool { return path == certs.Path+"/secret" },
 		handler: instrumented(handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding { return nil }))),
 	}
 	for _, option := range options {
 		option(s)
 	}
+	s.config.Certificates = []tls.Certificate{pair}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Start(ctx) }()

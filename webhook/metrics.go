@@ -1,19 +1,17 @@
 package webhook
 
 import (
-	"sync/atomic"
+	"crypto/tls"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
 var expirationDescription = prometheus.NewDesc("akri_webhook_certificate_expiration_timestamp_seconds",
 	"When the certificate that this replica serves expires, in seconds since 1970.", nil, nil)
 
-// Metrics collects the webhook's own metrics. Until [Serve] has read a certificate, there
-// are none.
+// Metrics collects the webhook's own metrics. Until there is a certificate, there are none.
 type Metrics struct {
-	certificates atomic.Pointer[certwatcher.CertWatcher]
+	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error) // set by [Serve]
 }
 
 // Describe implements [prometheus.Collector].
@@ -21,11 +19,10 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) { to <- expirationDescrip
 
 // Collect implements [prometheus.Collector].
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
-	certificates := m.certificates.Load()
-	if certificates == nil {
+	if m.certificate == nil {
 		return
 	}
-	certificate, err := certificates.GetCertificate(nil)
+	certificate, err := m.certificate(nil)
 	if err != nil || certificate == nil || certificate.Leaf == nil {
 		return
 	}

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -40,7 +39,7 @@ const (
 type ServerOptions struct {
 	// Address to listen on, for example ":9443".
 	Address string
-	// Dir holds tls.crt and tls.key, which are reloaded when they change.
+	// Dir holds tls.crt and tls.key, which are reloaded when they change. It is read only without a Secret.
 	Dir string
 	// Secret stores the certificate that is created for the webhook, and the path at
 	// which it is served. The Service is in the same namespace. If empty, someone else
@@ -70,16 +69,27 @@ func Serve(mgr manager.Manager, options ServerOptions, chain *Chain) (healthz.Ch
 		return nil, err
 	}
 	s := &httpsServer{
-		address: net.JoinHostPort(host, portText), dir: options.Dir, config: config, metrics: cmp.Or(options.Metrics, &Metrics{}),
-		written: closedChannel(), served: func(path string) bool { return path == certs.Path },
+		address: net.JoinHostPort(host, portText), config: config, served: func(path string) bool { return path == certs.Path },
 	}
 	trusted := func() error { return nil }
 	if options.Secret.Name != "" {
-		files, err := certs.Manage(mgr, options.Secret, options.Dir)
+		state, err := certs.Manage(mgr, options.Secret)
 		if err != nil {
 			return nil, err
 		}
-		s.written, s.served, trusted = files.Written(), files.Served, files.Ready
+		config.GetCertificate, s.served, trusted = state.GetCertificate, state.Served, state.Ready
+	} else {
+		files, err := certwatcher.New(filepath.Join(options.Dir, certs.CertFile), filepath.Join(options.Dir, certs.KeyFile))
+		if err != nil {
+			return nil, fmt.Errorf("certificate of the webhook: %w", err)
+		}
+		if err := mgr.Add(files); err != nil {
+			return nil, fmt.Errorf("watch the webhook's certificate: %w", err)
+		}
+		config.GetCertificate = files.GetCertificate
+	}
+	if options.Metrics != nil {
+		options.Metrics.certificate = config.GetCertificate
 	}
 	s.handler = instrumented(Handler(chain))
 	if err := mgr.Add(s); err != nil {
@@ -127,40 +137,25 @@ func tlsConfig(clientCA string) (*tls.Config, error) {
 // httpsServer serves the webhook until its context is done. It works in every replica.
 type httpsServer struct {
 	address string
-	dir     string
 	config  *tls.Config
-	// written is closed when the certificate exists.
-	written <-chan struct{}
 	// served reports whether the webhook is served at a path.
 	served    func(path string) bool
 	handler   http.Handler
 	listening atomic.Bool
-	metrics   *Metrics
 }
 
 // Start implements manager.Runnable.
 func (s *httpsServer) Start(ctx context.Context) error {
-	select {
-	case <-s.written: // the certificate is read at the start
-	case <-ctx.Done():
-		return nil
-	}
-	certificates, err := certwatcher.New(filepath.Join(s.dir, certs.CertFile), filepath.Join(s.dir, certs.KeyFile))
-	if err != nil {
-		return fmt.Errorf("certificate of the webhook: %w", err)
-	}
-	s.config.GetCertificate = certificates.GetCertificate
-	s.metrics.certificates.Store(certificates)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
 	s.listening.Store(true)
-	return s.serve(ctx, listener, certificates)
+	return s.serve(ctx, listener)
 }
 
 // serve returns when ctx is done and the requests in progress have their responses.
-func (s *httpsServer) serve(ctx context.Context, listener net.Listener, certificates *certwatcher.CertWatcher) error {
+func (s *httpsServer) serve(ctx context.Context, listener net.Listener) error {
 	open := newConnections()
 	web := &http.Server{
 		Handler:           s.gate(open),
@@ -174,21 +169,16 @@ func (s *httpsServer) serve(ctx context.Context, listener net.Listener, certific
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	open.attach(web)
-	watching, stop := context.WithCancel(ctx)
-	watched := make(chan error, 1)
-	go func() { watched <- certificates.Start(watching) }()
 	served := make(chan error, 1)
 	go func() { served <- web.ServeTLS(listener, "", "") }()
-	var failure error
 	select {
-	case failure = <-served:
+	case err := <-served:
+		return err
 	case <-ctx.Done():
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
-		failure = errors.Join(web.Shutdown(closing), ignoreClosed(<-served))
+		return errors.Join(web.Shutdown(closing), ignoreClosed(<-served))
 	}
-	stop()
-	return errors.Join(failure, <-watched)
 }
 
 func ignoreClosed(err error) error {
@@ -212,10 +202,4 @@ func (s *httpsServer) gate(open *connections) http.Handler {
 		known.URL.Path = certs.Path // metrics and logs do not contain the real one
 		s.handler.ServeHTTP(rw, known)
 	})
-}
-
-func closedChannel() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
 }

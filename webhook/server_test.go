@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -185,7 +184,7 @@ func (w *world) serveManagedWith(address string, metrics *Metrics) healthz.Check
 		w.Fatal(err)
 	}
 	ready, err := Serve(mgr, ServerOptions{
-		Address: address, Dir: filepath.Join(w.TempDir(), "certificate"),
+		Address: address,
 		Secret:  types.NamespacedName{Namespace: "akri-system", Name: "akri-webhook"},
 		Metrics: metrics,
 	}, chain)

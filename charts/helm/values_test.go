@@ -369,6 +369,7 @@ func TestOptions(t *testing.T) {
 			values: "{resourceQuota: {enabled: true}, agent: {priorityClassName: edge}}",
 			id:     "ResourceQuota akri-system/akri-critical-pods", want: "values:\n      - system-cluster-critical\n", not: "node-critical",
 		},
+		"a drain that deletes no data": {values: "webhook: {replicas: 2}", id: webhook, not: "emptyDir"},
 		"a drain with one replica": {
 			values: "webhook: {replicas: 1}", id: "PodDisruptionBudget akri-system/akri-webhook",
 			want: "maxUnavailable: 1", not: "minAvailable",

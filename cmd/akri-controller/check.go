@@ -65,6 +65,7 @@ func (c *checkCommand) register(set *pflag.FlagSet) {
 
 // serve connects to the API server and makes the checks.
 func (c *checkCommand) serve(ctx context.Context, api *rest.Config) error {
+	api.WarningHandler = rest.NoWarnings{} // only the results are for the person who runs the check
 	var err error
 	if c.api, err = newClient(api); err != nil {
 		return err
@@ -87,14 +88,15 @@ func (c *checkCommand) checkAll(ctx context.Context) error {
 		name    string
 		enabled bool
 		run     func(context.Context) (string, error)
+		without string
 	}{
-		{"kinds", true, c.checkKinds},
-		{"webhook", c.webhook, c.checkWebhook},
-		{"agents", c.agents, c.checkAgents},
-		{"device", c.device, c.checkDevice},
+		{"kinds", true, c.checkKinds, ""},
+		{"webhook", c.webhook, c.checkWebhook, "not part of this installation"},
+		{"agents", c.agents, c.checkAgents, "not part of this installation"},
+		{"device", c.device, c.checkDevice, "needs agents with the handler debugEcho: enable it to see a device come and go"},
 	} {
 		if !check.enabled {
-			fmt.Fprintf(c.out, "skip  %s: not part of this installation\n", check.name)
+			fmt.Fprintf(c.out, "skip  %s: %s\n", check.name, check.without)
 			continue
 		}
 		result, err := c.within(ctx, check.run)
@@ -245,7 +247,7 @@ func (c *checkCommand) checkDevice(ctx context.Context) (result string, err erro
 	if err := c.remove(ctx, configuration); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("came after %s and went with its Configuration", came.Round(checkInterval/10)), nil
+	return fmt.Sprintf("a device of the handler debugEcho came after %s and went with its Configuration", came.Round(checkInterval/10)), nil
 }
 
 // remove deletes the Configuration and waits until it and its Instances are gone.

@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("%v:\n%s", err, &out)
 	}
 	for _, line := range []string{
-		"ok    kinds: ", "skip  webhook: ", "ok    agents: 2 of 2 are ready", "ok    device: came after ",
+		"ok    kinds: ", "skip  webhook: ", "ok    agents: 2 of 2 are ready", "ok    device: a device of the handler debugEcho came after ",
 	} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("no line %q in\n%s", line, &out)

@@ -95,7 +95,6 @@ func execute(ctx context.Context, c command, usage string, args []string) error 
 		return fmt.Errorf("unexpected argument %q: see akri-controller --help", set.Arg(0))
 	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
-	ctrl.Log.Info("Starting", "version", version.String())
 
 	api, err := ctrl.GetConfig()
 	if err != nil {
@@ -139,6 +138,7 @@ func unreachable(api *rest.Config, err error) error {
 
 // start adds to a manager what both commands need, and runs it until ctx is done.
 func start(ctx context.Context, mgr manager.Manager) error {
+	ctrl.Log.Info("Starting", "version", version.String())
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("add the health check: %w", err)
 	}

@@ -55,7 +55,7 @@ type webhookCommand struct {
 
 func (c *webhookCommand) register(set *pflag.FlagSet) {
 	set.StringVar(&c.address, "bind-address", ":9443", "`address` that serves the webhook")
-	set.StringVar(&c.certDir, "cert-dir", "/run/akri/webhook", "`directory` of the webhook's tls.crt and tls.key")
+	set.StringVar(&c.certDir, "cert-dir", "/run/akri/webhook", "`directory` of the webhook's tls.crt and tls.key, if --cert-secret is not set")
 	set.StringVar(&c.secret, "cert-secret", "", "Secret, as `NAMESPACE/NAME`, in which the webhook creates, stores and renews its "+
 		"certificate, and the path at which it is served; the Service "+certs.ServiceName+" is in the same namespace. If not set, "+
 		"provide a certificate in --cert-dir, and its CA and the path "+certs.Path+" in the ValidatingWebhookConfiguration "+
@@ -139,9 +139,6 @@ func registerWebhookMetrics(to prometheus.Registerer) (*webhook.Metrics, error) 
 
 func (c *webhookCommand) serverOptions() (webhook.ServerOptions, error) {
 	options := webhook.ServerOptions{Address: c.address, Dir: c.certDir, ClientCA: c.clientCA}
-	if c.certDir == "" {
-		return options, errors.New("--cert-dir is empty: name a writable directory")
-	}
 	if c.secret != "" {
 		namespace, name, found := strings.Cut(c.secret, "/")
 		if !found || namespace == "" || name == "" {

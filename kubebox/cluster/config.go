@@ -19,7 +19,7 @@ type Config struct {
 	// Nodes is the number of nodes: node1, node2 and so on.
 	Nodes int
 	// Dir is the run directory, created by Start and removed by Stop. Its path must
-	// be short, because it contains sockets, and not below /var, /etc or /run, which
+	// be short, because it contains sockets, and not below /var, /etc, /opt or /run, which
 	// nodes replace. Empty: a new directory in /tmp.
 	Dir string
 	// Bin is the directory with the results of package build. Empty: build.DefaultDir.
@@ -61,6 +61,7 @@ var FastControllers = []string{
 	"daemonset-controller",
 	"statefulset-controller",
 	"job-controller",
+	"disruption-controller", // without it, no Pod with a PodDisruptionBudget can be evicted
 	"node-lifecycle-controller",
 	"taint-eviction-controller",
 	"endpoints-controller",

@@ -53,6 +53,8 @@ func TestConfigRejectsInvalidSettings(t *testing.T) {
 		{"nodes replace /var", Config{Nodes: 1, Bin: bin, Dir: "/var/tmp/x"}, hidden("/var/tmp/x", "/var")},
 		{"nodes replace /etc", Config{Nodes: 1, Bin: bin, Dir: "/etc/x"}, hidden("/etc/x", "/etc")},
 		{"nodes replace /run", Config{Nodes: 1, Bin: bin, Dir: "/run/../run/x"}, hidden("/run/x", "/run")},
+		{"nodes replace /opt", Config{Nodes: 1, Bin: bin, Dir: "/opt/x"}, hidden("/opt/x", "/opt")},
+		{"nodes run a checkout in /opt", Config{Nodes: 1, Bin: "/opt/no-executables"}, "/opt/no-executables lacks etcd, "},
 		{"nodes have their own /proc", Config{Nodes: 1, Bin: bin, Dir: "/proc/x"}, hidden("/proc/x", "/proc")},
 		{"nodes have their own /sys", Config{Nodes: 1, Bin: bin, Dir: "/sys/x"}, hidden("/sys/x", "/sys")},
 		{"nodes have their own /dev", Config{Nodes: 1, Bin: bin, Dir: "/dev"}, hidden("/dev", "/dev")},

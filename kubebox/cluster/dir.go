@@ -47,7 +47,7 @@ func CheckDir(dir string, nodes bool) error {
 
 // checkPath returns an error if no cluster, with or without nodes, can have this run directory.
 func checkPath(dir string, nodes bool) error {
-	if err := checkVisibleInNodes("run directory", dir); err != nil && nodes {
+	if err := checkVisibleInNodes("run directory", dir, "/opt"); err != nil && nodes {
 		return err
 	}
 	if len(dir) > maxDir {
@@ -76,14 +76,15 @@ func checkParent(dir string) error {
 	return nil
 }
 
-// checkVisibleInNodes rejects a path below a directory that nodes replace.
-func checkVisibleInNodes(name, path string) error {
+// checkVisibleInNodes rejects a path below a directory that nodes replace. They see the machine's files in /opt, such as a
+// checkout, but their own writes to it are hidden.
+func checkVisibleInNodes(name, path string, also ...string) error {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		path = resolved
 	} else if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil { // Start creates the run directory
 		path = filepath.Join(parent, filepath.Base(path))
 	}
-	for _, hidden := range []string{"/var", "/etc", "/run", "/proc", "/sys", "/dev"} {
+	for _, hidden := range append([]string{"/var", "/etc", "/run", "/proc", "/sys", "/dev"}, also...) {
 		if path == hidden || strings.HasPrefix(path, hidden+"/") {
 			return fmt.Errorf("the %s %s is below %s, which nodes replace with their own: choose another directory", name, path, hidden)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // Command is a program to run inside the cluster. It sees the machine's files, but the
-// node's own network, processes, /var, /etc and /run.
+// node's own network, processes, /var, /etc, /opt and /run.
 type Command struct {
 	Node           string   // empty: in the control plane's namespaces
 	Args           []string // the program, looked up in the cluster's executables and then in $PATH, and its arguments

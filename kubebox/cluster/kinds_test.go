@@ -55,12 +55,41 @@ func TestNodesReachEachOthersPods(t *testing.T) {
 		}
 		conn.Close()
 	}
+	testOwnDirectories(t, c)
+	testDrain(t, c)
 	if err := c.Do(t.Context(), cluster.Kill, "node2"); err != nil {
 		t.Fatal(err)
 	}
 	assertReachesServer(t, c, "node1")
 	if _, err := c.Kubectl(t.Context(), "wait", "--for=condition=Ready=Unknown", "node/node2", "--timeout=60s"); err != nil {
 		t.Errorf("a lost node does not become unknown: %v", err)
+	}
+}
+
+// testOwnDirectories writes to a directory of node1 that neither node2 nor the machine may see.
+func testOwnDirectories(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	name := filepath.Join("/opt", filepath.Base(c.Dir()))
+	if _, err := c.Output(t.Context(), "node1", "mkdir", name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Output(t.Context(), "node2", "ls", name); err == nil {
+		t.Errorf("node2 sees %s of node1", name)
+	}
+	if _, err := os.Stat(name); err == nil {
+		os.Remove(name)
+		t.Errorf("the machine sees %s of node1", name)
+	}
+}
+
+// testDrain evicts the Pod on node1, which a PodDisruptionBudget permits.
+func testDrain(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	if _, err := c.Kubectl(t.Context(), "create", "poddisruptionbudget", "w", "--selector=app=w", "--min-available=1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Kubectl(t.Context(), "drain", "node1", "--force", "--grace-period=1", "--timeout=60s"); err != nil {
+		t.Errorf("a drain with a PodDisruptionBudget does not end: %v", err)
 	}
 }
 

@@ -37,28 +37,26 @@ const (
 var managed atomic.Int32
 
 // Manage adds to a manager without leader election the controllers that create and
-// renew the certificate and the path, and keep the files in dir equal to the Secret.
-func Manage(mgr manager.Manager, secret types.NamespacedName, dir string) (*Files, error) {
+// renew the certificate and the path, and keep the state equal to the Secret.
+func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, admissionregistrationv1.AddToScheme} {
 		if err := add(mgr.GetScheme()); err != nil {
 			return nil, fmt.Errorf("register Secrets and webhooks: %w", err)
 		}
 	}
 	restricted := restrictedManager{Manager: mgr, config: restrictLists(mgr.GetConfig(), secret)}
-	files, err := newFiles(dir)
-	if err != nil {
+	state := newState()
+	if err := watch(restricted, secret, state); err != nil {
 		return nil, err
 	}
-	if err := watch(restricted, secret, files); err != nil {
-		return nil, err
-	}
-	err = rotator.AddRotator(restricted, &rotator.CertRotator{
+	err := rotator.AddRotator(restricted, &rotator.CertRotator{
 		SecretKey:      secret,
-		CertDir:        dir,
+		CertDir:        "/", // cert-controller waits until a file exists, and nothing writes one
+		CertName:       ".",
 		CAName:         "akri-webhook-ca",
 		CAOrganization: "akri.sh",
 		DNSName:        fmt.Sprintf("%s.%s.svc", ServiceName, secret.Namespace),
-		IsReady:        make(chan struct{}), // polled every few seconds, so Files is used instead
+		IsReady:        make(chan struct{}), // polled every few seconds, so State is used instead
 		FieldOwner:     "akri-webhook",
 		Webhooks:       []rotator.WebhookInfo{{Name: RegistrationName, Type: rotator.Validating}},
 		// Every replica serves, so every replica ensures that there is a
@@ -69,11 +67,11 @@ func Manage(mgr manager.Manager, secret types.NamespacedName, dir string) (*File
 	if err != nil {
 		return nil, fmt.Errorf("create certificates for the webhook: %w", err)
 	}
-	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return files.managePath(ctx, mgr.GetClient()) }))
+	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return state.managePath(ctx, mgr.GetClient()) }))
 	if err != nil {
 		return nil, fmt.Errorf("create a path for the webhook: %w", err)
 	}
-	return files, nil
+	return state, nil
 }
 
 // restrictedManager gives cert-controller a configuration whose list and watch
@@ -114,8 +112,8 @@ func restrictLists(config *rest.Config, secret types.NamespacedName) *rest.Confi
 	return restricted
 }
 
-// watch keeps files up to date with the Secret and the webhook configuration.
-func watch(mgr manager.Manager, secret types.NamespacedName, files *Files) error {
+// watch keeps state up to date with the Secret and the webhook configuration.
+func watch(mgr manager.Manager, secret types.NamespacedName, state *State) error {
 	informers, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		DefaultNamespaces: map[string]cache.Config{secret.Namespace: {}},
@@ -125,8 +123,8 @@ func watch(mgr manager.Manager, secret types.NamespacedName, files *Files) error
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		for object, update := range map[client.Object]func(any) error{
-			&corev1.Secret{}: files.updateSecret,
-			&admissionregistrationv1.ValidatingWebhookConfiguration{}: files.updateRegistration,
+			&corev1.Secret{}: state.updateSecret,
+			&admissionregistrationv1.ValidatingWebhookConfiguration{}: state.updateRegistration,
 		} {
 			informer, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 			if err != nil {
@@ -134,7 +132,7 @@ func watch(mgr manager.Manager, secret types.NamespacedName, files *Files) error
 			}
 			changed := func(object any) {
 				if err := update(object); err != nil {
-					log.FromContext(ctx).Error(err, "Failed to write the webhook's certificate", "dir", files.dir)
+					log.FromContext(ctx).Error(err, "Failed to read the webhook's certificate")
 				}
 			}
 			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{

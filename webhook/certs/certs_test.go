@@ -1,9 +1,9 @@
 package certs
 
 import (
+	"bytes"
+	"encoding/pem"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
 )
 
 func TestRestrictLists(t *testing.T) {
@@ -51,11 +52,27 @@ func TestRestrictLists(t *testing.T) {
 	}
 }
 
-func TestFiles(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "certificate")
-	files, err := newFiles(dir)
+// pair returns a certificate and its key, in PEM.
+func pair(t *testing.T) (certificate, key []byte) {
+	t.Helper()
+	certificate, key, err := cert.GenerateSelfSignedCertKey("akri-webhook.akri-system.svc", nil, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return certificate, key
+}
+
+func TestState(t *testing.T) {
+	state := newState()
+	serves := func(want []byte) {
+		t.Helper()
+		got, err := state.GetCertificate(nil)
+		switch block, _ := pem.Decode(want); {
+		case want == nil && err == nil:
+			t.Error("there is a certificate, want none")
+		case want != nil && (err != nil || !bytes.Equal(got.Certificate[0], block.Bytes)):
+			t.Errorf("it serves with another certificate (%v)", err)
+		}
 	}
 	update := func(err error) {
 		t.Helper()
@@ -74,35 +91,29 @@ func TestFiles(t *testing.T) {
 			}},
 		}
 	}
-	secret := &corev1.Secret{Data: map[string][]byte{KeyFile: []byte("key")}}
-	update(files.updateSecret(secret))
-	select {
-	case <-files.Written():
-		t.Error("files were written from a Secret without a certificate")
-	default:
-	}
-	if files.Ready() == nil {
+	first, key := pair(t)
+	secret := &corev1.Secret{Data: map[string][]byte{KeyFile: key}}
+	update(state.updateSecret(secret))
+	serves(nil)
+	if state.Ready() == nil {
 		t.Error("ready without a certificate")
 	}
-	secret.Data[CertFile], secret.Data[caKey] = []byte("cert"), []byte("ca")
-	update(files.updateSecret(secret))
-	<-files.Written()
-	for name, want := range map[string]string{CertFile: "cert", KeyFile: "key"} {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
-			t.Errorf("%s holds %q (%v), want %q", name, got, err, want)
-		}
-	}
-	update(files.updateRegistration(registration("another CA")))
-	if files.Ready() == nil {
+	secret.Data[CertFile], secret.Data[caKey] = first, []byte("ca")
+	update(state.updateSecret(secret))
+	serves(first)
+	update(state.updateRegistration(registration("another CA")))
+	if state.Ready() == nil {
 		t.Error("ready although the API server trusts another CA")
 	}
-	update(files.updateRegistration(registration("ca")))
-	if err := files.Ready(); err != nil {
+	update(state.updateRegistration(registration("ca")))
+	if err := state.Ready(); err != nil {
 		t.Errorf("not ready although the API server trusts the CA: %v", err)
 	}
-	secret.Data[CertFile] = []byte("renewed")
-	update(files.updateSecret(secret))
-	if got, err := os.ReadFile(filepath.Join(dir, CertFile)); err != nil || string(got) != "renewed" {
-		t.Errorf("after a renewal %s holds %q (%v)", CertFile, got, err)
+	renewed, key := pair(t)
+	if state.updateSecret(&corev1.Secret{Data: map[string][]byte{CertFile: renewed, KeyFile: secret.Data[KeyFile]}}) == nil {
+		t.Error("a certificate with the key of another was accepted")
 	}
+	serves(first)
+	update(state.updateSecret(&corev1.Secret{Data: map[string][]byte{CertFile: renewed, KeyFile: key}}))
+	serves(renewed)
 }

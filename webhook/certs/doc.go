@@ -1,9 +1,9 @@
 // Package certs provides the webhook's serving certificate.
 //
 // cert-controller creates the certificate, renews it, stores it in a Secret and
-// writes its CA into the ValidatingWebhookConfiguration. This package writes the
-// Secret's certificate into files as soon as it changes (files.go): a kubelet
-// would take up to two minutes to update a mounted Secret. It also creates the path at
+// writes its CA into the ValidatingWebhookConfiguration. This package reads the
+// Secret's certificate as soon as it changes (state.go): a kubelet would take up to two
+// minutes to update a mounted Secret. It also creates the path at
 // which the webhook is served (path.go), stores it in the same Secret and registers it.
 //
 // Always: every replica has the certificate that is in the Secret. Replicas may
@@ -12,5 +12,6 @@
 // trusts its certificate. A path is served before it is registered, and until every API
 // server knows its successor.
 //
-// Never: reads a Secret or a webhook configuration other than the webhook's own.
+// Never: writes a file, for which the Pod would need a volume that a drain must be told to
+// delete. Reads a Secret or a webhook configuration other than the webhook's own.
 package certs

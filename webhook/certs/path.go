@@ -117,7 +117,7 @@ func pathOf(registration *admissionregistrationv1.ValidatingWebhookConfiguration
 
 // managePath creates, replaces and registers the path until ctx is done. Replicas may
 // race: resourceVersions decide, and the others take over what the winner wrote.
-func (f *Files) managePath(ctx context.Context, api client.Client) error {
+func (s *State) managePath(ctx context.Context, api client.Client) error {
 	ticker := time.NewTicker(pathInterval)
 	defer ticker.Stop()
 	failed := false
@@ -128,7 +128,7 @@ func (f *Files) managePath(ctx context.Context, api client.Client) error {
 		case <-ticker.C:
 		}
 		var err error
-		if changed := f.pathChange(); changed != nil {
+		if changed := s.pathChange(); changed != nil {
 			err = api.Update(ctx, changed, client.FieldOwner("akri-webhook"))
 		}
 		if apierrors.IsConflict(err) {
@@ -142,26 +142,26 @@ func (f *Files) managePath(ctx context.Context, api client.Client) error {
 }
 
 // pathChange returns the Secret or the registration as it has to be written, or nil.
-func (f *Files) pathChange() client.Object {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.now()
-	if f.secret == nil {
+func (s *State) pathChange() client.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if s.secret == nil {
 		return nil
 	}
-	if now.Sub(createdAt(f.paths.stored)) >= pathLifetime {
-		changed := f.secret.DeepCopy()
+	if now.Sub(createdAt(s.paths.stored)) >= pathLifetime {
+		changed := s.secret.DeepCopy()
 		changed.Data[pathKey] = []byte(newPath(now))
 		return changed
 	}
-	if f.registration == nil || f.paths.registered == f.paths.stored ||
-		unguessable(f.paths.registered) && now.Sub(f.paths.storedAt) < pathNotice {
+	if s.registration == nil || s.paths.registered == s.paths.stored ||
+		unguessable(s.paths.registered) && now.Sub(s.paths.storedAt) < pathNotice {
 		return nil
 	}
-	changed := f.registration.DeepCopy()
+	changed := s.registration.DeepCopy()
 	for i := range changed.Webhooks {
 		if service := changed.Webhooks[i].ClientConfig.Service; service != nil {
-			service.Path = new(f.paths.stored)
+			service.Path = new(s.paths.stored)
 		}
 	}
 	return changed

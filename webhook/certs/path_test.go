@@ -12,18 +12,15 @@ import (
 
 // replica is one of several that share a Secret and a registration.
 type replica struct {
-	*Files
+	*State
 	*testing.T
 }
 
 func newReplica(t *testing.T, now *time.Time) replica {
 	t.Helper()
-	files, err := newFiles(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	files.now = func() time.Time { return *now }
-	return replica{files, t}
+	state := newState()
+	state.now = func() time.Time { return *now }
+	return replica{state, t}
 }
 
 // read gives the replica the current objects, as its watches do.
@@ -46,7 +43,8 @@ func (r replica) stale(secret *corev1.Secret, registration *admissionregistratio
 // an API server uses, even one that has not seen the latest registration.
 func TestPathIsReplacedWithoutLoss(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	secret := &corev1.Secret{Data: map[string][]byte{CertFile: []byte("cert"), KeyFile: []byte("key")}}
+	certificate, key := pair(t)
+	secret := &corev1.Secret{Data: map[string][]byte{CertFile: certificate, KeyFile: key}}
 	registration := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: RegistrationName},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{

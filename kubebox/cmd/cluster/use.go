@@ -31,7 +31,7 @@ func newExec(dir *string) *cobra.Command {
 		Use:   "exec NODE|control-plane COMMAND...",
 		Short: "Run a command from this machine inside a node",
 		Long: "Run a command from this machine inside a node, or in the control plane's namespaces.\n" +
-			"It sees the machine's files, but the node's own network, processes, /var, /etc and /run.",
+			"It sees the machine's files, but the node's own network, processes, /var, /etc, /opt and /run.",
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := cluster.Open(*dir)

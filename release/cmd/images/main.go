@@ -181,10 +181,12 @@ func newArchive() *cobra.Command {
 				}
 				return nil
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), "Copy the archives to the nodes, and there run one of:")
+			fmt.Fprintf(cmd.OutOrStdout(), "Copy the archives in %s to all nodes, and import them there (on k3s with k3s ctr):\n",
+				filepath.Dir(archives[0]))
 			for _, archive := range archives {
-				fmt.Fprintf(cmd.OutOrStdout(), "  ctr -n k8s.io images import %s\n", archive)
+				fmt.Fprintf(cmd.OutOrStdout(), "  ctr -n k8s.io images import %s\n", filepath.Base(archive))
 			}
+			fmt.Fprintln(cmd.OutOrStdout(), "The chart that make chart packages without REGISTRY uses these images.")
 			return nil
 		},
 	}

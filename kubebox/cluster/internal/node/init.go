@@ -125,7 +125,7 @@ func (c Config) prepare() error {
 	return nil
 }
 
-// mount replaces /var, /etc and /run, and mounts the node's directories.
+// mount replaces /var, /etc, /opt and /run, and mounts the node's directories.
 func (c Config) mount() error {
 	scratch := c.dir(scratchDir)
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
@@ -134,7 +134,10 @@ func (c Config) mount() error {
 	if err := sandbox.Tmpfs(scratch, 0o755); err != nil {
 		return err
 	}
-	for _, dir := range []string{"/var", "/etc"} {
+	for _, dir := range []string{"/var", "/etc", "/opt"} {
+		if _, err := os.Stat(dir); err != nil {
+			continue // not every distribution has /opt
+		}
 		if err := sandbox.Overlay(dir, filepath.Join(scratch, dir)); err != nil {
 			return err
 		}
