@@ -66,7 +66,16 @@ const (
 	// Instance that garbage collection cannot delete. The controller sets it together
 	// with [FinalizerCleanup], because the Configuration may be deleted first.
 	AnnotationServiceAccount = Domain + "/service-account"
+
+	// AnnotationFormerDevicePaths holds what [PropertyDevicePaths] of an Instance was
+	// before: in each line the time of a change, and the value until then. The agent
+	// writes it, because containers keep the files that their Pod was given.
+	AnnotationFormerDevicePaths = Domain + "/former-device-paths"
 )
+
+// PropertyDevicePaths is the property that agents add to a device of one node: the paths
+// of its device files on the node, sorted, with commas between them.
+const PropertyDevicePaths = "AKRI_DEVICE_PATHS"
 
 // FinalizerCleanup is set on a Configuration or an Instance while it has objects in
 // another namespace or cluster-scoped objects. The controller adds it before it creates

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,6 +38,7 @@ type Step struct {
 type nodeView struct {
 	node          string
 	configuration *v0.Configuration
+	now           time.Time
 	// collected reports that garbage collection deletes the Instances that the
 	// Configuration owns.
 	collected bool
@@ -104,6 +106,7 @@ func (s nodeView) present(d streams.Device, have *v0.Instance, name string) Step
 		step.Action = Wait // garbage collection deletes it
 	default:
 		if s.author(have) {
+			rememberPaths(have, want, s.now)
 			step.Patch = description(have, want) // the author corrects it; the policy for agents allows nobody else to
 		}
 		if step.Patch = append(step.Patch, membership(have, want)...); len(step.Patch) > 0 {

@@ -81,13 +81,14 @@ func (r *Result) again(at time.Time) {
 // Publish creates, updates and deletes the Instances of a Configuration to match a
 // snapshot of its devices. After an error it continues with the other Instances.
 func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration, snapshot streams.Snapshot) (Result, error) {
-	here := nodeView{node: p.node, configuration: configuration}
+	here := nodeView{node: p.node, configuration: configuration, now: time.Now()}
 	name := here.name()
 	p.results.clear(name) // before the Instances are read: no event is missed
 	have := p.instances.Of(name)
 
 	candidates := here.candidates(snapshot.Devices, have)
-	kept, gone, next := p.awaited.split(name, unclaimed(have, candidates), snapshot, time.Now())
+	grace := configuration.Spec.DiscoveryHandler.GracePeriod()
+	kept, gone, next := p.awaited.split(name, grace, unclaimed(have, candidates), snapshot, here.now)
 	kept, shortage := p.allot(here, candidates, kept)
 
 	result := Result{Next: next}

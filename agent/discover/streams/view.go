@@ -51,6 +51,8 @@ type Snapshot struct {
 	// Listed is the time of the last first list of an endpoint, after the agent has started
 	// or the endpoint's stream was lost. Devices that it lacks may still exist.
 	Listed time.Time
+	// Heard is the time of the last list of an endpoint.
+	Heard time.Time
 	// Failures, sorted by endpoint.
 	Failures []Failure
 	// Next is the time when the snapshot changes without an event; zero for never.
@@ -65,8 +67,8 @@ type view struct {
 	// settleLimit counts.
 	asked   time.Time
 	settled bool
-	// listed is [Snapshot.Listed].
-	listed time.Time
+	// listed is [Snapshot.Listed], and heard [Snapshot.Heard].
+	listed, heard time.Time
 	// changed means that the Configuration has named another handler, whose first lists say
 	// which of the former one's devices are gone, unless it is the one before that again.
 	changed bool
@@ -198,7 +200,7 @@ func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint 
 		if !s.lostAt.IsZero() || !s.reported && (!v.changed || len(s.devices) > 0) {
 			v.listed = now
 		}
-		s.devices, s.bytes = devices, bytesOf(devices)
+		s.devices, s.bytes, v.heard = devices, bytesOf(devices), now
 		s.reported, s.current = true, true
 		s.lostAt, s.refused, s.complaint = time.Time{}, false, complaint
 		if s.failingSince.IsZero() {
@@ -245,7 +247,7 @@ func (v *view) At(now time.Time) Snapshot {
 	}
 	v.settle(now, &next)
 
-	snapshot := Snapshot{Settled: v.settled, Listed: v.listed}
+	snapshot := Snapshot{Settled: v.settled, Listed: v.listed, Heard: v.heard}
 	union := map[Key]Known{}
 	endpoints := slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare)
 	v.contradict(endpoints, &next, now)
