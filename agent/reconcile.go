@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/properties"
@@ -226,15 +227,15 @@ func (r *reconciler) addMissing(configuration *v0.Configuration, found *failures
 func (r *reconciler) discover(
 	ctx context.Context, configuration *v0.Configuration, found *failures,
 ) (complete bool, err error) {
-	handler := configuration.Spec.DiscoveryHandler
-	if !r.streams.Served(keyOf(configuration), handler.Name, handler.GracePeriod()) {
+	gracePeriod := time.Duration(ptr.Deref(configuration.Spec.DiscoveryHandler.GracePeriodSeconds, 0)) * time.Second
+	if !r.streams.Served(keyOf(configuration), configuration.Spec.DiscoveryHandler.Name, gracePeriod) {
 		r.properties.Drop(keyOf(configuration)) // no node watches Secrets that it does not need
 		return true, nil
 	}
 	if configuration, err = r.configurations.withRequest(ctx, configuration); err != nil {
 		return false, err
 	}
-	handler = configuration.Spec.DiscoveryHandler
+	handler := configuration.Spec.DiscoveryHandler
 	resolved := r.properties.Resolve(configuration)
 	if resolved.Err != nil {
 		found.add(handler.Name, resolved.Err.Error())

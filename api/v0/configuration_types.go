@@ -1,12 +1,9 @@
 package v0
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 )
 
 // Configuration defines which devices to discover, how many containers may use each
@@ -162,10 +159,9 @@ type DiscoveryHandler struct {
 
 	// gracePeriodSeconds is how long a device is kept after the connection to its
 	// handler was lost: 300 seconds by default if several nodes can reach the device,
-	// otherwise 90 seconds, and never less than 30. No new container gets it after 30
-	// seconds. If it is set, a device that only one node can reach is also kept for this
-	// time when the handler no longer finds it, so that a device that is away for less
-	// keeps its objects. No new container gets it meanwhile.
+	// otherwise 90 seconds, and at least 30. No new container gets it after 30 seconds.
+	// If set, a device of only one node is also kept for this time, without a new
+	// container, when the handler no longer finds it. By default, it is gone at once.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
 	// +optional
@@ -180,11 +176,6 @@ type DiscoveryHandler struct {
 	// +nullable
 	// +optional
 	DiscoveryProperties []DiscoveryProperty `json:"discoveryProperties,omitempty"`
-}
-
-// GracePeriod returns the grace period; zero if it is not set.
-func (h DiscoveryHandler) GracePeriod() time.Duration {
-	return time.Duration(ptr.Deref(h.GracePeriodSeconds, 0)) * time.Second
 }
 
 // DiscoveryProperty is a named value for a discovery handler.

@@ -67,14 +67,12 @@ const (
 	// with [FinalizerCleanup], because the Configuration may be deleted first.
 	AnnotationServiceAccount = Domain + "/service-account"
 
-	// AnnotationFormerDevicePaths holds what [PropertyDevicePaths] of an Instance was
-	// before: in each line the time of a change, and the value until then. The agent
-	// writes it, because containers keep the files that their Pod was given.
+	// AnnotationFormerDevicePaths holds what [PropertyDevicePaths] was: in each line, the
+	// latest first, the time of a change and the value until then. The agent sets it.
 	AnnotationFormerDevicePaths = Domain + "/former-device-paths"
 )
 
-// PropertyDevicePaths is the property that agents add to a device of one node: the paths
-// of its device files on the node, sorted, with commas between them.
+// PropertyDevicePaths has the device files of a local device, sorted. The agent adds it.
 const PropertyDevicePaths = "AKRI_DEVICE_PATHS"
 
 // FinalizerCleanup is set on a Configuration or an Instance while it has objects in

@@ -28,11 +28,10 @@ type absent struct {
 
 // split returns which of the Instances that no device has are kept, sorted by name, and
 // whose devices are gone. Before the snapshot is settled, all are kept; then those that are
-// missing since an endpoint's first list, for the allowance, and those of this node alone
-// for the grace after the list that lacks them. next is when the result changes without an
-// event; zero for never.
+// missing since an endpoint's first list, for the allowance, and local ones for the grace.
+// next is when the result changes without an event; zero for never.
 func (a *awaited) split(
-	configuration types.NamespacedName, grace time.Duration, unclaimed []*v0.Instance, snapshot streams.Snapshot, now time.Time,
+	configuration types.NamespacedName, unclaimed []*v0.Instance, snapshot streams.Snapshot, now time.Time,
 ) (kept, gone []*v0.Instance, next time.Time) {
 	known, _ := a.absent.Load(configuration)
 	before, _ := known.(absent)
@@ -42,8 +41,8 @@ func (a *awaited) split(
 		if !found && !snapshot.Listed.Equal(before.listed) {
 			end = snapshot.Listed.Add(a.allowance)
 		}
-		if kept := snapshot.Heard.Add(grace); !found && !instance.Spec.Shared && kept.After(end) {
-			end = kept // nothing is added to the grace after a broken stream, which began after the last list
+		if !found && !instance.Spec.Shared && snapshot.Grace.After(end) {
+			end = snapshot.Grace
 		}
 		after.until[instance.Name] = end
 		switch {

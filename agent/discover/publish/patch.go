@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -77,23 +75,6 @@ func description(have, want *v0.Instance) jsonpatch.Patch {
 		author = jsonpatch.Test(nodesPath+"/0", have.Spec.Nodes[0])
 	}
 	return append(jsonpatch.Patch{author}, patch...) // by now, another node may be the author
-}
-
-// maxFormerPaths bounds the annotation that [rememberPaths] writes, in bytes.
-const maxFormerPaths = 1024
-
-// rememberPaths adds to the wanted annotations which device files containers got until now,
-// if they change. The latest changes are kept.
-func rememberPaths(have, want *v0.Instance, now time.Time) {
-	former := have.Spec.BrokerProperties[v0.PropertyDevicePaths]
-	if former == "" || former == want.Spec.BrokerProperties[v0.PropertyDevicePaths] {
-		return
-	}
-	lines := have.Annotations[v0.AnnotationFormerDevicePaths] + "\n" + now.UTC().Format(time.RFC3339) + " " + former
-	for len(lines) > maxFormerPaths || strings.HasPrefix(lines, "\n") {
-		_, lines, _ = strings.Cut(lines, "\n")
-	}
-	want.Annotations[v0.AnnotationFormerDevicePaths] = lines
 }
 
 // departure returns the operations that remove a node's entry and, if none of its

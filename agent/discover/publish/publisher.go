@@ -87,8 +87,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	have := p.instances.Of(name)
 
 	candidates := here.candidates(snapshot.Devices, have)
-	grace := configuration.Spec.DiscoveryHandler.GracePeriod()
-	kept, gone, next := p.awaited.split(name, grace, unclaimed(have, candidates), snapshot, here.now)
+	kept, gone, next := p.awaited.split(name, unclaimed(have, candidates), snapshot, here.now)
 	kept, shortage := p.allot(here, candidates, kept)
 
 	result := Result{Next: next}

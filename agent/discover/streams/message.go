@@ -76,7 +76,7 @@ func deviceOf(message *protocol.Device, from registry.Entry, permitted hostpaths
 		d.Files = append(d.Files, clean)
 		paths = append(paths, clean.HostPath)
 	}
-	if len(paths) > 0 && !d.Shared { // other nodes may have other files
+	if len(paths) > 0 && !d.Shared { // on other nodes, they may be others
 		slices.Sort(paths)
 		d.Properties = map[string]string{v0.PropertyDevicePaths: strings.Join(slices.Compact(paths), ",")}
 		maps.Copy(d.Properties, message.GetProperties())
