@@ -185,6 +185,39 @@ func TestPresent(t *testing.T) {
 	}
 }
 
+// An Instance says which device files containers got before they changed, and until when.
+func TestFormerDevicePaths(t *testing.T) {
+	stick := camera
+	stick.Shared, stick.Properties = false, map[string]string{v0.PropertyDevicePaths: "/dev/c"}
+	for name, tc := range map[string]struct {
+		have, before, node, want string
+	}{
+		"the first change":                  {have: "/dev/a", node: "node-a", want: "1970-01-01T00:16:40Z /dev/a\n"},
+		"a further change":                  {have: "/dev/b", before: "X /dev/a\n", node: "node-a", want: "1970-01-01T00:16:40Z /dev/b\nX /dev/a\n"},
+		"no change":                         {have: "/dev/c", before: "X /dev/a\n", node: "node-a", want: "X /dev/a\n"},
+		"an Instance of an earlier agent":   {have: "", node: "node-a", want: ""},
+		"another node describes the device": {have: "/dev/a", node: "node-b", want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := instance(nodes("node-a", "node-b"), func(i *v0.Instance) {
+				i.Spec.BrokerProperties = map[string]string{v0.PropertyDevicePaths: tc.have}
+				i.Annotations[v0.AnnotationFormerDevicePaths] = tc.before
+			})
+			here := on(tc.node)
+			here.now = now
+			step := here.present(stick, have, have.Name)
+			for _, operation := range step.Patch {
+				if operation.Path == annotationsPath+jsonpatch.Pointer(v0.AnnotationFormerDevicePaths) {
+					have.Annotations[v0.AnnotationFormerDevicePaths] = operation.Value.(string)
+				}
+			}
+			if got := have.Annotations[v0.AnnotationFormerDevicePaths]; got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // encoded returns the operations of a patch, or "".
 func encoded(patch jsonpatch.Patch) string {
 	if len(patch) == 0 {
