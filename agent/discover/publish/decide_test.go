@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/streams"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/jsonpatch"
@@ -182,6 +183,34 @@ func TestPresent(t *testing.T) {
 				t.Fatalf("%s\n got %s %s\nwant %s %s", tc.reason, step.Action, encoded(step.Patch), tc.action, tc.patch)
 			}
 		})
+	}
+}
+
+// The files of a device that only one node has are a property, which templates can use.
+func TestDevicePathsAreAProperty(t *testing.T) {
+	files := func(paths ...string) (list []device.File) {
+		for _, path := range paths {
+			list = append(list, device.File{ContainerPath: path, HostPath: path})
+		}
+		return list
+	}
+	own := map[string]string{v0.PropertyDevicePaths: "its own"}
+	for name, tc := range map[string]struct {
+		device streams.Device
+		of     map[string]string // brokerProperties
+		want   string
+	}{
+		"several files":             {device: streams.Device{Files: files("/dev/b", "/dev/a", "/dev/b")}, want: "/dev/a,/dev/b"},
+		"no file":                   {},
+		"a shared device":           {device: streams.Device{Key: streams.Key{Shared: true}, Files: files("/dev/b")}},
+		"a handler that says so":    {device: streams.Device{Properties: own, Files: files("/dev/b")}, want: "its own"},
+		"a Configuration that does": {device: streams.Device{Files: files("/dev/b")}, of: own, want: "its own"},
+	} {
+		configuration := door()
+		configuration.Spec.BrokerProperties = tc.of
+		if got := intent(configuration, tc.device, "node-a", "x").Spec.BrokerProperties[v0.PropertyDevicePaths]; got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
 	}
 }
 

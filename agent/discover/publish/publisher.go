@@ -19,6 +19,7 @@ import (
 	"akri.sh/akri/agent/discover/streams"
 	"akri.sh/akri/agent/instances"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/deadline"
 	"akri.sh/akri/internal/text"
 )
 
@@ -72,11 +73,7 @@ type Result struct {
 	Refused []string
 }
 
-func (r *Result) again(at time.Time) {
-	if r.Next.IsZero() || !at.IsZero() && at.Before(r.Next) {
-		r.Next = at
-	}
-}
+func (r *Result) again(at time.Time) { r.Next = deadline.Earliest(r.Next, at) }
 
 // Publish creates, updates and deletes the Instances of a Configuration to match a
 // snapshot of its devices. After an error it continues with the other Instances.

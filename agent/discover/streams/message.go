@@ -2,14 +2,10 @@ package streams
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/hostpaths"
 	"akri.sh/akri/agent/discover/registry"
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery/protocol"
 	"akri.sh/akri/internal/text"
 )
@@ -65,7 +61,6 @@ func deviceOf(message *protocol.Device, from registry.Entry, permitted hostpaths
 		}
 		d.Mounts = append(d.Mounts, clean)
 	}
-	var paths []string
 	for _, spec := range message.GetDeviceSpecs() {
 		clean, err := permitted.DeviceFile(handler, device.File{
 			ContainerPath: spec.GetContainerPath(), HostPath: spec.GetHostPath(), Permissions: spec.GetPermissions(),
@@ -74,12 +69,6 @@ func deviceOf(message *protocol.Device, from registry.Entry, permitted hostpaths
 			return refuse(err)
 		}
 		d.Files = append(d.Files, clean)
-		paths = append(paths, clean.HostPath)
-	}
-	if len(paths) > 0 && !d.Shared { // on other nodes, they may be others
-		slices.Sort(paths)
-		d.Properties = map[string]string{v0.PropertyDevicePaths: strings.Join(slices.Compact(paths), ",")}
-		maps.Copy(d.Properties, message.GetProperties())
 	}
 	return d
 }

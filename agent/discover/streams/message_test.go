@@ -7,7 +7,6 @@ import (
 
 	"akri.sh/akri/agent/discover/hostpaths"
 	"akri.sh/akri/agent/discover/registry"
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery/protocol"
 )
 
@@ -52,36 +51,5 @@ func TestDevicesWithForbiddenPathsAreRefused(t *testing.T) {
 	v.Received(usb, devices, "", time.Unix(0, 0))
 	if got, want := textOf(v.At(time.Unix(1, 0))), "camera (disk) (root) settled"; got != want {
 		t.Errorf("the snapshot is %q, want %q", got, want)
-	}
-}
-
-// The files of a device that only one node has are a property, which templates can use.
-func TestDevicePathsAreAProperty(t *testing.T) {
-	rules, err := hostpaths.Parse([]string{"*=/dev"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	specs := func(paths ...string) (list []*protocol.DeviceSpec) {
-		for _, path := range paths {
-			list = append(list, &protocol.DeviceSpec{ContainerPath: path, HostPath: path, Permissions: "rw"})
-		}
-		return list
-	}
-	own := map[string]string{v0.PropertyDevicePaths: "its own"}
-	for name, tc := range map[string]struct {
-		shared bool
-		device *protocol.Device
-		want   string
-	}{
-		"several files":            {device: &protocol.Device{Id: "a", DeviceSpecs: specs("/dev/b", "/dev/a", "/dev/b")}, want: "/dev/a,/dev/b"},
-		"no file":                  {device: &protocol.Device{Id: "a"}},
-		"a shared device":          {shared: true, device: &protocol.Device{Id: "a", DeviceSpecs: specs("/dev/b")}},
-		"a handler that says so":   {device: &protocol.Device{Id: "a", Properties: own, DeviceSpecs: specs("/dev/b")}, want: "its own"},
-		"a device that is refused": {device: &protocol.Device{Id: "a", DeviceSpecs: specs("/dev/b", "/proc/kcore")}},
-	} {
-		d := deviceOf(tc.device, registry.Entry{Endpoint: usb, Shared: tc.shared}, hostpaths.Policy{DeviceFiles: rules})
-		if got := d.Properties[v0.PropertyDevicePaths]; got != tc.want {
-			t.Errorf("%s: got %q, want %q", name, got, tc.want)
-		}
 	}
 }

@@ -53,7 +53,6 @@ type Snapshot struct {
 	// or the endpoint's stream was lost. Devices that it lacks may still exist.
 	Listed time.Time
 	// Grace is until when local devices are kept that the last list of an endpoint lacks.
-	// A device that is gone because its endpoint is has had its grace already.
 	Grace time.Time
 	// Failures, sorted by endpoint.
 	Failures []Failure
