@@ -160,8 +160,7 @@ type DiscoveryHandler struct {
 	// gracePeriodSeconds is how long a device is kept after the connection to its
 	// handler was lost: 300 seconds by default if several nodes can reach the device,
 	// otherwise 90 seconds, and at least 30. No new container gets it after 30 seconds.
-	// If set, a device of only one node is also kept for this time, without a new
-	// container, when the handler no longer finds it. By default, it is gone at once.
+	// If set, it also holds for a device of one node that its handler no longer finds.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
 	// +optional

@@ -9,6 +9,7 @@ import (
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/registry"
+	"akri.sh/akri/internal/deadline"
 )
 
 // Device is a device as its handler reports it.
@@ -349,9 +350,7 @@ func (a *alarm) due(at, now time.Time) bool {
 	if !at.After(now) {
 		return true
 	}
-	if a.at.IsZero() || at.Before(a.at) {
-		a.at = at
-	}
+	a.at = deadline.Earliest(a.at, at)
 	return false
 }
 
