@@ -122,7 +122,8 @@ func TestALocalDeviceIsAwayForAMoment(t *testing.T) {
 	n.startAgent()
 	n.startHandler()
 	with := func(path string) {
-		n.lists <- []discovery.Device{{ID: "stick", DeviceSpecs: []discovery.DeviceSpec{{ContainerPath: path, HostPath: path, Permissions: "rw"}}}}
+		file := discovery.DeviceSpec{ContainerPath: path, HostPath: path, Permissions: "rw"}
+		n.lists <- []discovery.Device{{ID: "stick", DeviceSpecs: []discovery.DeviceSpec{file}}}
 	}
 	with("/dev/ttyUSB0")
 	before := n.awaitDevices("stick")["stick"]
