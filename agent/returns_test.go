@@ -4,8 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"strings"
 	"testing"
 
+	"akri.sh/akri/agent/discover/hostpaths"
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery"
 )
 
@@ -98,4 +101,56 @@ func TestFirstListsAfterAnAgentRestarts(t *testing.T) {
 	}
 	n.send("front")
 	n.awaitDevices("front")
+}
+
+// A local device that is away within its grace period keeps its Instance, also if it comes back
+// with another device file. Containers get no slot meanwhile. One that stays away is gone.
+func TestALocalDeviceIsAwayForAMoment(t *testing.T) {
+	n := newWorld(t).returning(t)
+	rules, err := hostpaths.Parse([]string{"*=/dev"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.hostPaths.DeviceFiles = rules
+	configure := func(seconds, capacity int64) {
+		n.configure("door", "", func(spec map[string]any) {
+			spec["capacity"] = capacity
+			spec["discoveryHandler"] = map[string]any{"name": "returning", "gracePeriodSeconds": seconds}
+		})
+	}
+	configure(600, 2)
+	n.startAgent()
+	n.startHandler()
+	with := func(path string) {
+		file := discovery.DeviceSpec{ContainerPath: path, HostPath: path, Permissions: "rw"}
+		n.lists <- []discovery.Device{{ID: "stick", DeviceSpecs: []discovery.DeviceSpec{file}}}
+	}
+	with("/dev/ttyUSB0")
+	before := n.awaitDevices("stick")["stick"]
+	n.awaitOnline(map[string]bool{"stick": true})
+	n.send()
+	n.awaitOnline(map[string]bool{"stick": false})
+	with("/dev/ttyUSB0")
+	n.awaitOnline(map[string]bool{"stick": true})
+	if now := n.awaitDevices("stick")["stick"]; now.UID != before.UID || now.ResourceVersion != before.ResourceVersion {
+		t.Errorf("the Instance is %s, and was %s before the device was away", now.ResourceVersion, before.ResourceVersion)
+	}
+	n.send()
+	n.awaitOnline(map[string]bool{"stick": false})
+	with("/dev/ttyUSB1")
+	n.eventually("containers get the new file", func() bool {
+		known := n.sink.of(n.namespace, "door")
+		return len(known) == 1 && known[0].Online && known[0].Files[0].HostPath == "/dev/ttyUSB1"
+	})
+	now := n.awaitDevices("stick")["stick"]
+	if paths := now.Spec.BrokerProperties[v0.PropertyDevicePaths]; now.UID != before.UID || paths != "/dev/ttyUSB1" {
+		t.Errorf("the Instance %s has the files %q, want /dev/ttyUSB1 of %s", now.UID, paths, before.UID)
+	}
+	if former := now.Annotations[v0.AnnotationFormerDevicePaths]; !strings.HasSuffix(former, "Z /dev/ttyUSB0\n") {
+		t.Errorf("the former files are %q", former)
+	}
+	configure(1, 3)
+	n.eventually("the agent knows the Configuration", func() bool { return n.instances()["stick"].Spec.Capacity == 3 })
+	n.send()
+	n.awaitDevices()
 }

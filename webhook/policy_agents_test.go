@@ -118,6 +118,8 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 		"the device ID":                  {"b", `{"metadata":{"annotations":{"akri.sh/device-id":"usb-4"}}}`, "only the device ID"},
 		"another annotation":             {"b", `{"metadata":{"annotations":{"note":"evil"}}}`, "only the device ID"},
 		"removes an annotation":          {"b", `{"metadata":{"annotations":{"note":null}}}`, "only the device ID"},
+		"the former device files":        {"b", `{"metadata":{"annotations":{"akri.sh/former-device-paths":"x"}}}`, ""},
+		"another's former device files":  {"c", `{"metadata":{"annotations":{"akri.sh/former-device-paths":"x"}}}`, "if it is the first"},
 		"keeps its label when it leaves": {"b", `{"spec":{"nodes":["c"]}}`, ""},
 		"labels what it does not see":    {"a", `{"metadata":{"labels":{"node.akri.sh/a":""}}}`, "that its node sees"},
 		"claims what it does not see":    {"a", `{"spec":{"deviceUsage":{"cam-3-2":"a"}}}`, "that its node sees"},

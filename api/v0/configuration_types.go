@@ -159,8 +159,9 @@ type DiscoveryHandler struct {
 
 	// gracePeriodSeconds is how long a device is kept after the connection to its
 	// handler was lost: 300 seconds by default if several nodes can reach the device,
-	// otherwise 90 seconds. No new container gets it after 30 seconds.
-	// +kubebuilder:validation:Minimum=30
+	// otherwise 90 seconds, and at least 30. No new container gets it after 30 seconds.
+	// If set, it also holds for a device of one node that its handler no longer finds.
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
 	// +optional
 	GracePeriodSeconds *int32 `json:"gracePeriodSeconds,omitempty"`

@@ -66,7 +66,14 @@ const (
 	// Instance that garbage collection cannot delete. The controller sets it together
 	// with [FinalizerCleanup], because the Configuration may be deleted first.
 	AnnotationServiceAccount = Domain + "/service-account"
+
+	// AnnotationFormerDevicePaths holds what [PropertyDevicePaths] was: in each line, the
+	// latest first, the time of a change and the value until then. The agent sets it.
+	AnnotationFormerDevicePaths = Domain + "/former-device-paths"
 )
+
+// PropertyDevicePaths has the device files of a local device, sorted. The agent adds it.
+const PropertyDevicePaths = "AKRI_DEVICE_PATHS"
 
 // FinalizerCleanup is set on a Configuration or an Instance while it has objects in
 // another namespace or cluster-scoped objects. The controller adds it before it creates

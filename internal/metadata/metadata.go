@@ -64,7 +64,7 @@ func OfInstance(object metav1.Object) metav1.ObjectMeta {
 	reduced := OfConfiguration(object)
 	reduced.Labels = keep(object.GetLabels(), func(key string) bool { return key == v0.LabelConfiguration || v0.IsNodeLabel(key) })
 	reduced.Annotations = keep(object.GetAnnotations(), func(key string) bool {
-		return key == v0.AnnotationDeviceID || key == v0.AnnotationServiceAccount
+		return key == v0.AnnotationDeviceID || key == v0.AnnotationServiceAccount || key == v0.AnnotationFormerDevicePaths
 	})
 	reduced.OwnerReferences = owners(object.GetOwnerReferences())
 	return reduced

@@ -28,8 +28,8 @@ type absent struct {
 
 // split returns which of the Instances that no device has are kept, sorted by name, and
 // whose devices are gone. Before the snapshot is settled, all are kept; then those that are
-// missing since an endpoint's first list, for the allowance. next is when the result
-// changes without an event; zero for never.
+// missing since an endpoint's first list, for the allowance, and local ones for the grace.
+// next is when the result changes without an event; zero for never.
 func (a *awaited) split(
 	configuration types.NamespacedName, unclaimed []*v0.Instance, snapshot streams.Snapshot, now time.Time,
 ) (kept, gone []*v0.Instance, next time.Time) {
@@ -40,6 +40,9 @@ func (a *awaited) split(
 		end, found := before.until[instance.Name]
 		if !found && !snapshot.Listed.Equal(before.listed) {
 			end = snapshot.Listed.Add(a.allowance)
+		}
+		if !found && !instance.Spec.Shared && snapshot.Grace.After(end) {
+			end = snapshot.Grace
 		}
 		after.until[instance.Name] = end
 		switch {

@@ -19,7 +19,8 @@ type awaitedStep struct {
 	at        int
 	listed    int // 0 for never
 	unsettled bool
-	unclaimed string // the Instances without a device; "b!" is being deleted
+	grace     int    // until when local devices are kept, 0 for none
+	unclaimed string // the Instances without a device; "b!" is being deleted, "b+" is shared
 	want      string // those that are kept, "-", those that are gone, and "@" with the next time
 }
 
@@ -62,6 +63,25 @@ func TestAwaited(t *testing.T) {
 			{at: 100, listed: 99, unclaimed: "a b", want: "b - a @150"},
 			{at: 150, listed: 149, unclaimed: "a b", want: "- a b"},
 		},
+		"a device is away": {
+			{at: 10, listed: 5, grace: 15, want: "-"},
+			{at: 20, listed: 5, grace: 25, unclaimed: "a b+", want: "a - b @25"},
+			{at: 24, listed: 5, grace: 29, unclaimed: "a", want: "a - @25"},
+			{at: 25, listed: 5, grace: 29, unclaimed: "a", want: "- a"},
+		},
+		"a device is away, and again": {
+			{at: 20, listed: 5, grace: 25, unclaimed: "a", want: "a - @95"},
+			{at: 22, listed: 5, grace: 27, want: "-"},
+			{at: 90, listed: 5, grace: 91, unclaimed: "a", want: "a - @91"},
+		},
+		"a handler is gone, and its devices have had their grace": {
+			{at: 10, listed: 5, grace: 55, want: "-"},
+			{at: 60, listed: 5, grace: 55, unclaimed: "a", want: "- a"},
+		},
+		"a first list, and a grace that is longer": {
+			{at: 10, listed: 10, grace: 310, unclaimed: "a b+", want: "a b - @100"},
+			{at: 100, listed: 10, grace: 310, unclaimed: "a b+", want: "a - b @310"},
+		},
 		"an Instance is being deleted": {
 			{at: 10, listed: 10, unclaimed: "a! b", want: "b - @100"},
 			{at: 100, listed: 10, unclaimed: "a!", want: "- a"},
@@ -86,11 +106,15 @@ func (a *awaited) describe(configuration types.NamespacedName, step awaitedStep)
 	if step.listed != 0 {
 		snapshot.Listed = time.Unix(int64(step.listed), 0)
 	}
+	if step.grace != 0 {
+		snapshot.Grace = time.Unix(int64(step.grace), 0)
+	}
 	var unclaimed []*v0.Instance
 	for name := range strings.FieldsSeq(step.unclaimed) {
 		instance := &v0.Instance{}
-		instance.Name = strings.TrimSuffix(name, "!")
-		if instance.Name != name {
+		instance.Name = strings.TrimRight(name, "!+")
+		instance.Spec.Shared = strings.HasSuffix(name, "+")
+		if strings.HasSuffix(name, "!") {
 			instance.DeletionTimestamp = &metav1.Time{Time: now}
 		}
 		unclaimed = append(unclaimed, instance)

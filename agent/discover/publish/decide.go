@@ -2,6 +2,7 @@ package publish
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,6 +38,7 @@ type Step struct {
 type nodeView struct {
 	node          string
 	configuration *v0.Configuration
+	now           time.Time
 	// collected reports that garbage collection deletes the Instances that the
 	// Configuration owns.
 	collected bool
@@ -105,6 +107,11 @@ func (s nodeView) present(d streams.Device, have *v0.Instance, name string) Step
 	default:
 		if s.author(have) {
 			step.Patch = description(have, want) // the author corrects it; the policy for agents allows nobody else to
+			former := have.Spec.BrokerProperties[v0.PropertyDevicePaths]
+			if former != "" && former != want.Spec.BrokerProperties[v0.PropertyDevicePaths] {
+				want.Annotations[v0.AnnotationFormerDevicePaths] = s.now.UTC().Format(time.RFC3339) + " " + former + "\n" +
+					have.Annotations[v0.AnnotationFormerDevicePaths] // of which caches keep a bounded part
+			}
 		}
 		if step.Patch = append(step.Patch, membership(have, want)...); len(step.Patch) > 0 {
 			step.Action = Update

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/streams"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/jsonpatch"
@@ -180,6 +181,69 @@ func TestPresent(t *testing.T) {
 			step := on(tc.node).present(camera, tc.have, "door-8120fe")
 			if step.Action != tc.action || encoded(step.Patch) != tc.patch {
 				t.Fatalf("%s\n got %s %s\nwant %s %s", tc.reason, step.Action, encoded(step.Patch), tc.action, tc.patch)
+			}
+		})
+	}
+}
+
+// The files of a device that only one node has are a property, which templates can use.
+func TestDevicePathsAreAProperty(t *testing.T) {
+	files := func(paths ...string) (list []device.File) {
+		for _, path := range paths {
+			list = append(list, device.File{ContainerPath: path, HostPath: path})
+		}
+		return list
+	}
+	own := map[string]string{v0.PropertyDevicePaths: "its own"}
+	for name, tc := range map[string]struct {
+		device streams.Device
+		of     map[string]string // brokerProperties
+		want   string
+	}{
+		"several files":             {device: streams.Device{Files: files("/dev/b", "/dev/a", "/dev/b")}, want: "/dev/a,/dev/b"},
+		"no file":                   {},
+		"a shared device":           {device: streams.Device{Key: streams.Key{Shared: true}, Files: files("/dev/b")}},
+		"a handler that says so":    {device: streams.Device{Properties: own, Files: files("/dev/b")}, want: "its own"},
+		"a Configuration that does": {device: streams.Device{Files: files("/dev/b")}, of: own, want: "its own"},
+	} {
+		configuration := door()
+		configuration.Spec.BrokerProperties = tc.of
+		if got := intent(configuration, tc.device, "node-a", "x").Spec.BrokerProperties[v0.PropertyDevicePaths]; got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// An Instance says which device files containers got before they changed, and until when.
+func TestFormerDevicePaths(t *testing.T) {
+	stick := camera
+	stick.Shared, stick.Properties = false, map[string]string{v0.PropertyDevicePaths: "/dev/c"}
+	for name, tc := range map[string]struct {
+		have, before, node, want string
+	}{
+		"the first change": {have: "/dev/a", node: "node-a", want: "1970-01-01T00:16:40Z /dev/a\n"},
+		"a further change": {
+			have: "/dev/b", before: "X /dev/a\n", node: "node-a", want: "1970-01-01T00:16:40Z /dev/b\nX /dev/a\n",
+		},
+		"no change":                         {have: "/dev/c", before: "X /dev/a\n", node: "node-a", want: "X /dev/a\n"},
+		"an Instance of an earlier agent":   {have: "", node: "node-a", want: ""},
+		"another node describes the device": {have: "/dev/a", node: "node-b", want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := instance(nodes("node-a", "node-b"), func(i *v0.Instance) {
+				i.Spec.BrokerProperties = map[string]string{v0.PropertyDevicePaths: tc.have}
+				i.Annotations[v0.AnnotationFormerDevicePaths] = tc.before
+			})
+			here := on(tc.node)
+			here.now = now
+			step := here.present(stick, have, have.Name)
+			for _, operation := range step.Patch {
+				if operation.Path == annotationsPath+jsonpatch.Pointer(v0.AnnotationFormerDevicePaths) {
+					have.Annotations[v0.AnnotationFormerDevicePaths] = operation.Value.(string)
+				}
+			}
+			if got := have.Annotations[v0.AnnotationFormerDevicePaths]; got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -2,6 +2,8 @@ package publish
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,6 +16,14 @@ import (
 func intent(configuration *v0.Configuration, d streams.Device, node, name string) *v0.Instance {
 	capacity := max(configuration.Spec.Capacity, 1)
 	properties := map[string]string{}
+	var paths []string
+	for _, file := range d.Files {
+		paths = append(paths, file.HostPath)
+	}
+	if len(paths) > 0 && !d.Shared { // on other nodes, they may be others
+		slices.Sort(paths)
+		properties[v0.PropertyDevicePaths] = strings.Join(slices.Compact(paths), ",")
+	}
 	maps.Copy(properties, d.Properties)
 	maps.Copy(properties, configuration.Spec.BrokerProperties)
 	return &v0.Instance{

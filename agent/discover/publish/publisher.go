@@ -19,6 +19,7 @@ import (
 	"akri.sh/akri/agent/discover/streams"
 	"akri.sh/akri/agent/instances"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/deadline"
 	"akri.sh/akri/internal/text"
 )
 
@@ -72,22 +73,18 @@ type Result struct {
 	Refused []string
 }
 
-func (r *Result) again(at time.Time) {
-	if r.Next.IsZero() || !at.IsZero() && at.Before(r.Next) {
-		r.Next = at
-	}
-}
+func (r *Result) again(at time.Time) { r.Next = deadline.Earliest(r.Next, at) }
 
 // Publish creates, updates and deletes the Instances of a Configuration to match a
 // snapshot of its devices. After an error it continues with the other Instances.
 func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration, snapshot streams.Snapshot) (Result, error) {
-	here := nodeView{node: p.node, configuration: configuration}
+	here := nodeView{node: p.node, configuration: configuration, now: time.Now()}
 	name := here.name()
 	p.results.clear(name) // before the Instances are read: no event is missed
 	have := p.instances.Of(name)
 
 	candidates := here.candidates(snapshot.Devices, have)
-	kept, gone, next := p.awaited.split(name, unclaimed(have, candidates), snapshot, time.Now())
+	kept, gone, next := p.awaited.split(name, unclaimed(have, candidates), snapshot, here.now)
 	kept, shortage := p.allot(here, candidates, kept)
 
 	result := Result{Next: next}

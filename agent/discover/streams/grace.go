@@ -6,24 +6,10 @@ import (
 	"akri.sh/akri/agent/discover/registry"
 )
 
-// grace is how long devices are kept after the stream that reported them broke.
-type grace struct {
-	Shared, Local time.Duration
-}
-
-// defaultGrace applies to Configurations that do not set a grace period. A handler may return at
-// another address: then its devices stay as long as those that its first list lacks.
-var defaultGrace = grace{Shared: 5 * time.Minute, Local: ReturnAllowance}
-
-// graceOf returns the grace of a Configuration with a grace period; zero for none.
-func graceOf(period time.Duration) grace {
-	if period == 0 {
-		return defaultGrace
-	}
-	return grace{Shared: period, Local: period}
-}
-
 const (
+	// defaultGrace applies to shared devices if the Configuration has no grace period.
+	defaultGrace = 5 * time.Minute
+
 	// restartAllowance is how long a stream may be broken before anything changes. A
 	// handler that was updated or has crashed is back by then. The grace period is
 	// never shorter.
@@ -52,11 +38,14 @@ const (
 	failureReportDelay = 10 * time.Second
 )
 
-// of returns the grace period of shared or local devices.
-func (g grace) of(shared bool) time.Duration {
-	period := g.Local
-	if shared {
-		period = g.Shared
+// keeps returns how long devices are kept after the stream that reported them broke, for the
+// grace period of their Configuration; zero for none.
+func keeps(gracePeriod time.Duration, shared bool) time.Duration {
+	switch {
+	case gracePeriod > 0:
+		return max(gracePeriod, restartAllowance)
+	case shared:
+		return defaultGrace
 	}
-	return max(period, restartAllowance)
+	return ReturnAllowance // a handler may return at another address
 }

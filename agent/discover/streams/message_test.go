@@ -45,7 +45,7 @@ func TestDevicesWithForbiddenPathsAreRefused(t *testing.T) {
 		}
 	}
 
-	v := newView(defaultGrace, time.Unix(0, 0))
+	v := newView(time.Unix(0, 0))
 	v.Expect([]registry.Entry{{Endpoint: usb}})
 	v.Opened(usb, false, time.Unix(0, 0))
 	v.Received(usb, devices, "", time.Unix(0, 0))

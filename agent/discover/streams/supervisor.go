@@ -89,7 +89,7 @@ func (s *Supervisor) Served(configuration types.NamespacedName, handler string, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.discovery(configuration, handler) // first, so that no registration is missed
-	d.view.grace = graceOf(gracePeriod)
+	d.view.grace = gracePeriod
 	if len(s.registry.Endpoints(handler)) > 0 {
 		return true
 	}
@@ -170,7 +170,7 @@ func (s *Supervisor) discovery(configuration types.NamespacedName, handler strin
 	if found == nil {
 		found = &discovery{
 			supervisor: s, name: configuration, handler: handler,
-			view: newView(defaultGrace, time.Now()), streams: map[registry.Endpoint]*stream{},
+			view: newView(time.Now()), streams: map[registry.Endpoint]*stream{},
 		}
 		s.discoveries[configuration] = found
 	}

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/registry"
+	"akri.sh/akri/internal/deadline"
 )
 
 // Device is a device as its handler reports it.
@@ -51,6 +53,8 @@ type Snapshot struct {
 	// Listed is the time of the last first list of an endpoint, after the agent has started
 	// or the endpoint's stream was lost. Devices that it lacks may still exist.
 	Listed time.Time
+	// Grace is until when local devices are kept that the last list of an endpoint lacks.
+	Grace time.Time
 	// Failures, sorted by endpoint.
 	Failures []Failure
 	// Next is the time when the snapshot changes without an event; zero for never.
@@ -60,13 +64,13 @@ type Snapshot struct {
 // view combines the messages of one Configuration's endpoints. Its input is events
 // with their times. It must not be used concurrently.
 type view struct {
-	grace grace
+	grace time.Duration // of the Configuration; zero for none
 	// asked is the time when the endpoints first got a request, from which
 	// settleLimit counts.
 	asked   time.Time
 	settled bool
-	// listed is [Snapshot.Listed].
-	listed time.Time
+	// listed is [Snapshot.Listed]; heard is the time of the last list.
+	listed, heard time.Time
 	// changed means that the Configuration has named another handler, whose first lists say
 	// which of the former one's devices are gone, unless it is the one before that again.
 	changed bool
@@ -125,8 +129,8 @@ func (s *source) lasts(a *alarm, now time.Time) bool {
 }
 
 // newView returns the view of a Configuration without any message.
-func newView(g grace, now time.Time) *view {
-	return &view{grace: g, asked: now, sources: map[registry.Endpoint]*source{}}
+func newView(now time.Time) *view {
+	return &view{asked: now, sources: map[registry.Endpoint]*source{}}
 }
 
 // ChangeHandler records that the Configuration names another handler.
@@ -198,7 +202,7 @@ func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint 
 		if !s.lostAt.IsZero() || !s.reported && (!v.changed || len(s.devices) > 0) {
 			v.listed = now
 		}
-		s.devices, s.bytes = devices, bytesOf(devices)
+		s.devices, s.bytes, v.heard = devices, bytesOf(devices), now
 		s.reported, s.current = true, true
 		s.lostAt, s.refused, s.complaint = time.Time{}, false, complaint
 		if s.failingSince.IsZero() {
@@ -245,7 +249,7 @@ func (v *view) At(now time.Time) Snapshot {
 	}
 	v.settle(now, &next)
 
-	snapshot := Snapshot{Settled: v.settled, Listed: v.listed}
+	snapshot := Snapshot{Settled: v.settled, Listed: v.listed, Grace: v.heard.Add(v.grace)}
 	union := map[Key]Known{}
 	endpoints := slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare)
 	v.contradict(endpoints, &next, now)
@@ -266,7 +270,7 @@ func (v *view) At(now time.Time) Snapshot {
 		}
 	}
 	snapshot.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {
-		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(boolToInt(a.Shared), boolToInt(b.Shared)))
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(strconv.FormatBool(a.Shared), strconv.FormatBool(b.Shared)))
 	})
 	snapshot.Next = next.at
 	return snapshot
@@ -287,14 +291,14 @@ func (s *source) report(next *alarm, now time.Time) string {
 
 // end returns the time when the endpoint's devices expire without an event, and
 // whether they do.
-func (s *source) end(g grace) (time.Time, bool) {
+func (s *source) end(grace time.Duration) (time.Time, bool) {
 	switch {
 	case s.retired, s.refused, s.current:
 		return time.Time{}, false
 	case s.open:
 		return s.openedAt.Add(firstListTimeout), true
 	case !s.lostAt.IsZero():
-		return s.lostAt.Add(g.of(s.shared)), true
+		return s.lostAt.Add(keeps(grace, s.shared)), true
 	}
 	return time.Time{}, false // the stream is being opened
 }
@@ -326,7 +330,7 @@ func (v *view) settle(now time.Time, next *alarm) {
 	case refused:
 		return
 	case expected > 0 && missing == 0:
-	case !next.due(v.asked.Add(max(settleLimit, v.grace.Shared, v.grace.Local)), now):
+	case !next.due(v.asked.Add(max(settleLimit, v.grace)), now):
 		return
 	}
 	v.settled = true
@@ -346,17 +350,8 @@ func (a *alarm) due(at, now time.Time) bool {
 	if !at.After(now) {
 		return true
 	}
-	if a.at.IsZero() || at.Before(a.at) {
-		a.at = at
-	}
+	a.at = deadline.Earliest(a.at, at)
 	return false
-}
-
-func boolToInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // The states of a stream, for metrics.

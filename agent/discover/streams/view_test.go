@@ -163,7 +163,7 @@ func TestView(t *testing.T) {
 		"a grace period of the Configuration": {
 			reason: "it holds for local devices, too",
 			timeline: func(s *timeline) {
-				s.view.grace = graceOf(time.Hour)
+				s.view.grace = time.Hour
 				s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).expect()
 			},
 			at: 3609, want: "(a) settled !/usb.sock gone @3610",
@@ -171,7 +171,7 @@ func TestView(t *testing.T) {
 		"a grace period of the Configuration is over": {
 			reason: "the device is removed",
 			timeline: func(s *timeline) {
-				s.view.grace = graceOf(time.Hour)
+				s.view.grace = time.Hour
 				s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).expect()
 			},
 			at: 3610, want: "settled",
@@ -179,7 +179,7 @@ func TestView(t *testing.T) {
 		"an agent that restarts in the grace period": {
 			reason: "it waits as long as the earlier agent would have",
 			timeline: func(s *timeline) {
-				s.view.grace = graceOf(time.Hour)
+				s.view.grace = time.Hour
 				s.expect()
 			},
 			at: 3599, want: "@3600",
@@ -332,7 +332,7 @@ func TestView(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &timeline{view: newView(defaultGrace, time.Unix(0, 0)), now: time.Unix(0, 0)}
+			s := &timeline{view: newView(time.Unix(0, 0)), now: time.Unix(0, 0)}
 			tc.timeline(s)
 			now := time.Unix(int64(tc.at), 0)
 			if got := textOf(s.view.At(now)); got != tc.want {
@@ -348,7 +348,7 @@ func TestView(t *testing.T) {
 // A handler that sends its list and ends the stream, again and again, has a failure that
 // does not come and go: each change is a write of the Configuration's status.
 func TestAStreamThatEndsAgainAndAgain(t *testing.T) {
-	s := &timeline{view: newView(defaultGrace, time.Unix(0, 0)), now: time.Unix(0, 0)}
+	s := &timeline{view: newView(time.Unix(0, 0)), now: time.Unix(0, 0)}
 	s.expect(usb)
 	const failing = "a settled !/usb.sock gone"
 	states := []string{"a settled"}
@@ -484,7 +484,7 @@ func TestListed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &timeline{view: newView(defaultGrace, time.Unix(0, 0)), now: time.Unix(0, 0)}
+			s := &timeline{view: newView(time.Unix(0, 0)), now: time.Unix(0, 0)}
 			tc.timeline(s)
 			want := time.Time{}
 			if tc.want != never {

@@ -45,6 +45,7 @@ var whyRules = []struct {
 	{aConfiguration, (*Facts).noDevices},
 	{aParent, (*Facts).notApplied},
 	{aConfiguration, (*Facts).instancesNotReady},
+	{anyExplainedOne, (*Facts).filesChanged},
 	{anyExplainedOne, (*Facts).podsNotRunning},
 	{anInstance, (*Facts).slotsWithoutPod},
 	{aParent, (*Facts).objectsNotReady},
