@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +18,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/templates"
 )
@@ -24,6 +28,7 @@ type rbacOptions struct {
 	files                      []string
 	controller, webhook, agent accountFlag
 	api                        *cluster // nil until first used
+	unasked                    error    // why the cluster does not say what it grants
 }
 
 // accountFlag is the value of a flag that names a ServiceAccount as NAMESPACE/NAME.
@@ -43,15 +48,19 @@ func newRBAC(streams cli.Streams, a access) *cobra.Command {
 	o := rbacOptions{access: a}
 	command := &cobra.Command{
 		Use:   "rbac (-f FILE... | CONFIGURATION)",
-		Short: "Print the roles that a Configuration needs",
-		Long: `Print the roles that a Configuration needs in addition to those that are installed
-with Akri. The output is ready for kubectl apply.
+		Short: "Print the roles that a Configuration lacks",
+		Long: `Print the roles that a Configuration lacks: those that grant something that the cluster
+does not grant yet. The output is ready for kubectl apply.
 
 The roles are a ClusterRole that is aggregated to the controller's and, for a
 Configuration with serviceAccountName, a Role for that ServiceAccount and one that
 lets the controller and the admission webhook impersonate it. A Role for the Secrets
-and ConfigMaps in its discoveryProperties lets agents read them, on every node. With
--f, the cluster is only used to look up kinds that are not built into Kubernetes.`,
+and ConfigMaps in its discoveryProperties lets agents read them, on every node.
+
+The API server says what is granted if you may create subjectaccessreviews, as the
+ClusterRole akri-diagnose permits. If not, or with -f and no cluster, the roles grant
+all that the Configuration needs. Kinds that the cluster does not have are reported,
+left out, and make the exit code 1.`,
 		Example: `  kubectl akri rbac -f configuration.yaml
   kubectl akri rbac akri-shifu | kubectl apply -f -`,
 		Args:              cobra.MaximumNArgs(1),
@@ -80,35 +89,73 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		return err
 	}
 	var text strings.Builder
+	var problems []error
 	for _, configuration := range configurations {
-		name := configuration.Namespace + "/" + configuration.Name
-		for _, problem := range templates.Compile(configuration, confine.Policy{}).Problems {
-			if problem.Reason != v0.ReasonRefused {
-				return fmt.Errorf("in Configuration %s: %w", name, problem)
-			}
-			fmt.Fprintf(streams.Err, "note: %s: %v\n", name, problem)
-		}
-		rights := view.Rights{
-			Configuration: configuration, Controller: o.controller.NamespacedName, Webhook: o.webhook.NamespacedName,
-			Agent: o.agent.NamespacedName,
-		}
-		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
-			resource, err := o.resource(streams, kind)
-			if err != nil {
-				return fmt.Errorf("in Configuration %s: %w", name, err)
-			}
-			rights.Resources = append(rights.Resources, resource)
-		}
-		roles := view.Roles(rights)
-		if roles == "" {
-			fmt.Fprintf(streams.Err, "note: %s needs no roles: the installed ones cover all that it uses\n", name)
+		roles, err := o.roles(command.Context(), streams, configuration)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("in Configuration %s/%s: %w", configuration.Namespace, configuration.Name, err))
 		}
 		text.WriteString(roles)
+	}
+	if o.unasked != nil {
+		fmt.Fprintf(streams.Err, "note: these roles grant all that is needed, because the cluster does not say what it grants: %v\n", o.unasked)
 	}
 	if _, err := fmt.Fprint(streams.Out, text.String()); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
-	return nil
+	return errors.Join(problems...)
+}
+
+// roles returns the roles that a Configuration lacks. They are valid next to an error, which
+// names the kinds that they leave out.
+func (o *rbacOptions) roles(ctx context.Context, streams cli.Streams, configuration *v0.Configuration) (string, error) {
+	name := configuration.Namespace + "/" + configuration.Name
+	for _, problem := range templates.Compile(configuration, confine.Policy{}).Problems {
+		if problem.Reason != v0.ReasonRefused {
+			return "", problem
+		}
+		fmt.Fprintf(streams.Err, "note: %s: %v\n", name, problem)
+	}
+	rights := view.Rights{
+		Configuration: configuration, Controller: o.controller.NamespacedName, Webhook: o.webhook.NamespacedName,
+		Agent: o.agent.NamespacedName,
+		Granted: func(account types.NamespacedName, right authorizationv1.ResourceAttributes) bool {
+			return o.granted(ctx, streams, account, right)
+		},
+	}
+	var unknown []error
+	for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
+		if resource, err := o.resource(streams, kind); err != nil {
+			unknown = append(unknown, err)
+		} else {
+			rights.Resources = append(rights.Resources, resource)
+		}
+	}
+	roles := view.Roles(rights)
+	if roles == "" && unknown == nil {
+		fmt.Fprintf(streams.Err, "note: %s needs no roles: the cluster grants all that it uses\n", name)
+	}
+	return roles, errors.Join(unknown...)
+}
+
+// granted asks the API server whether a ServiceAccount has a permission. Nothing is granted
+// if it cannot be asked, so that the roles are complete.
+func (o *rbacOptions) granted(
+	ctx context.Context, streams cli.Streams, account types.NamespacedName, right authorizationv1.ResourceAttributes,
+) bool {
+	review := authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: apply.Username(account), Groups: apply.Groups(account), ResourceAttributes: &right,
+	}}
+	if o.unasked == nil {
+		o.unasked = o.connectOnce(streams)
+	}
+	if o.unasked == nil {
+		o.unasked = o.api.Create(ctx, &review)
+	}
+	if apierrors.IsForbidden(o.unasked) {
+		o.unasked = fmt.Errorf("%v: have the ClusterRole akri-diagnose bound to you", o.unasked) // once: the text has no status
+	}
+	return review.Status.Allowed && !review.Status.Denied
 }
 
 // configurations returns the Configurations in the files, or the one in the cluster.
