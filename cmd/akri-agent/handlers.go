@@ -104,8 +104,7 @@ func (e *embedded) Set(value string) (err error) {
 	return err
 }
 
-// pathRules is the value of a flag with rules for paths. A default holds until its handler
-// has a rule.
+// pathRules is the value of a flag with rules for paths, and of defaults for other handlers.
 type pathRules struct {
 	list            *hostpaths.Rules
 	given, defaults hostpaths.Rules

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,7 +25,7 @@ type rbacOptions struct {
 	access
 	files                      []string
 	controller, webhook, agent accountFlag
-	api                        *cluster // nil until first used
+	api                        *cluster // nil without a cluster
 	unasked                    error    // why the cluster does not say what it grants
 }
 
@@ -58,9 +56,8 @@ lets the controller and the admission webhook impersonate it. A Role for the Sec
 and ConfigMaps in its discoveryProperties lets agents read them, on every node.
 
 The API server says what is granted if you may create subjectaccessreviews, as the
-ClusterRole akri-diagnose permits. If not, or with -f and no cluster, the roles grant
-all that the Configuration needs. Kinds that the cluster does not have are reported,
-left out, and make the exit code 1.`,
+ClusterRole akri-diagnose permits. If not, or with -f and no cluster, all roles are
+printed. Kinds that the cluster does not have are left out; the exit code is then 1.`,
 		Example: `  kubectl akri rbac -f configuration.yaml
   kubectl akri rbac akri-shifu | kubectl apply -f -`,
 		Args:              cobra.MaximumNArgs(1),
@@ -84,78 +81,59 @@ left out, and make the exit code 1.`,
 }
 
 func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []string) error {
+	if o.api, o.unasked = o.connect(streams.Err, nil); o.unasked != nil && len(names) > 0 {
+		return o.unasked
+	}
 	configurations, err := o.configurations(command, streams, names)
 	if err != nil {
 		return err
 	}
+	granted := func(account types.NamespacedName, right authorizationv1.ResourceAttributes) bool {
+		review := authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: apply.Username(account), Groups: apply.Groups(account), ResourceAttributes: &right,
+		}}
+		if o.unasked == nil {
+			o.unasked = o.api.Create(command.Context(), &review)
+		}
+		return review.Status.Allowed && !review.Status.Denied
+	}
 	var text strings.Builder
 	var problems []error
 	for _, configuration := range configurations {
-		roles, err := o.roles(command.Context(), streams, configuration)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("in Configuration %s/%s: %w", configuration.Namespace, configuration.Name, err))
+		name, before := configuration.Namespace+"/"+configuration.Name, len(problems)
+		for _, problem := range templates.Compile(configuration, confine.Policy{}).Problems {
+			if problem.Reason != v0.ReasonRefused {
+				problems = append(problems, fmt.Errorf("in Configuration %s: %w", name, problem))
+				continue
+			}
+			fmt.Fprintf(streams.Err, "note: %s: %v\n", name, problem)
+		}
+		rights := view.Rights{
+			Configuration: configuration, Controller: o.controller.NamespacedName, Webhook: o.webhook.NamespacedName,
+			Agent: o.agent.NamespacedName, Granted: granted,
+		}
+		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
+			resource, err := o.resource(kind)
+			if err != nil {
+				problems = append(problems, fmt.Errorf("in Configuration %s: %w", name, err))
+				continue
+			}
+			rights.Resources = append(rights.Resources, resource)
+		}
+		roles := view.Roles(rights)
+		if roles == "" && len(problems) == before {
+			fmt.Fprintf(streams.Err, "note: %s needs no roles: the cluster grants all that it uses\n", name)
 		}
 		text.WriteString(roles)
 	}
 	if o.unasked != nil {
-		fmt.Fprintf(streams.Err, "note: these roles grant all that is needed, because the cluster does not say what it grants: %v\n", o.unasked)
+		fmt.Fprintf(streams.Err, "note: these are all roles that are needed, also those that the cluster grants already: "+
+			"could not ask it, which the ClusterRole akri-diagnose permits: %v\n", o.unasked)
 	}
 	if _, err := fmt.Fprint(streams.Out, text.String()); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	return errors.Join(problems...)
-}
-
-// roles returns the roles that a Configuration lacks. They are valid next to an error, which
-// names the kinds that they leave out.
-func (o *rbacOptions) roles(ctx context.Context, streams cli.Streams, configuration *v0.Configuration) (string, error) {
-	name := configuration.Namespace + "/" + configuration.Name
-	for _, problem := range templates.Compile(configuration, confine.Policy{}).Problems {
-		if problem.Reason != v0.ReasonRefused {
-			return "", problem
-		}
-		fmt.Fprintf(streams.Err, "note: %s: %v\n", name, problem)
-	}
-	rights := view.Rights{
-		Configuration: configuration, Controller: o.controller.NamespacedName, Webhook: o.webhook.NamespacedName,
-		Agent: o.agent.NamespacedName,
-		Granted: func(account types.NamespacedName, right authorizationv1.ResourceAttributes) bool {
-			return o.granted(ctx, streams, account, right)
-		},
-	}
-	var unknown []error
-	for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
-		if resource, err := o.resource(streams, kind); err != nil {
-			unknown = append(unknown, err)
-		} else {
-			rights.Resources = append(rights.Resources, resource)
-		}
-	}
-	roles := view.Roles(rights)
-	if roles == "" && unknown == nil {
-		fmt.Fprintf(streams.Err, "note: %s needs no roles: the cluster grants all that it uses\n", name)
-	}
-	return roles, errors.Join(unknown...)
-}
-
-// granted asks the API server whether a ServiceAccount has a permission. Nothing is granted
-// if it cannot be asked, so that the roles are complete.
-func (o *rbacOptions) granted(
-	ctx context.Context, streams cli.Streams, account types.NamespacedName, right authorizationv1.ResourceAttributes,
-) bool {
-	review := authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: apply.Username(account), Groups: apply.Groups(account), ResourceAttributes: &right,
-	}}
-	if o.unasked == nil {
-		o.unasked = o.connectOnce(streams)
-	}
-	if o.unasked == nil {
-		o.unasked = o.api.Create(ctx, &review)
-	}
-	if apierrors.IsForbidden(o.unasked) {
-		o.unasked = fmt.Errorf("%v: have the ClusterRole akri-diagnose bound to you", o.unasked) // once: the text has no status
-	}
-	return review.Status.Allowed && !review.Status.Denied
 }
 
 // configurations returns the Configurations in the files, or the one in the cluster.
@@ -165,9 +143,6 @@ func (o *rbacOptions) configurations(command *cobra.Command, streams cli.Streams
 		return nil, err
 	}
 	if len(names) > 0 {
-		if err := o.connectOnce(streams); err != nil {
-			return nil, err
-		}
 		configuration, err := o.api.configuration(command.Context(), namespace, names[0])
 		return []*v0.Configuration{configuration}, err
 	}
@@ -190,14 +165,13 @@ func (o *rbacOptions) configurations(command *cobra.Command, streams cli.Streams
 }
 
 // resource returns the resource of a kind. Kinds built into Kubernetes need no cluster.
-func (o *rbacOptions) resource(streams cli.Streams, kind schema.GroupVersionKind) (schema.GroupResource, error) {
+func (o *rbacOptions) resource(kind schema.GroupVersionKind) (schema.GroupResource, error) {
 	if builtin.Scheme.Recognizes(kind) {
 		plural, _ := meta.UnsafeGuessKindToResource(kind) // a test checks that the guess is right for all of them
 		return plural.GroupResource(), nil
 	}
-	if err := o.connectOnce(streams); err != nil {
-		return schema.GroupResource{}, fmt.Errorf("kind %s is not built into Kubernetes and needs a cluster to look it up: %w",
-			kind.GroupKind(), err)
+	if o.api == nil {
+		return schema.GroupResource{}, fmt.Errorf("kind %s is not built into Kubernetes and needs a cluster to look it up", kind.GroupKind())
 	}
 	mapping, err := o.api.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
@@ -208,12 +182,4 @@ func (o *rbacOptions) resource(streams cli.Streams, kind schema.GroupVersionKind
 		return schema.GroupResource{}, fmt.Errorf("look up kind %s: %w", kind, err)
 	}
 	return mapping.Resource.GroupResource(), nil
-}
-
-// connectOnce connects to the cluster unless it is connected already.
-func (o *rbacOptions) connectOnce(streams cli.Streams) (err error) {
-	if o.api == nil {
-		o.api, err = o.connect(streams.Err, nil)
-	}
-	return err
 }

@@ -15,7 +15,7 @@ const maxShown = 128
 // Handler is a discovery handler, as the rules see it.
 type Handler struct {
 	Name string
-	// Network means that it listens on the network instead of a Unix socket.
+	// Network means that it listens on the network instead of a Unix socket of the node.
 	Network bool
 }
 
@@ -79,8 +79,8 @@ func refusal(flag string, handler Handler, file string, writable bool) string {
 	if !writable {
 		file += readOnly
 	}
-	return fmt.Sprintf("not permitted to this handler: if you trust it, add --%s=%s=%s "+
-		"to the agents' arguments (agent.args in the chart)", flag, handler.pattern(), file)
+	return fmt.Sprintf("not permitted to this handler: if you trust it, add --%s=%s=%s to the agents' arguments (agent.args in the chart)",
+		flag, handler.pattern(), file)
 }
 
 func invalid(what, file string) error {

@@ -18,13 +18,8 @@ const (
 type Rules []rule
 
 type rule struct {
-	// handler is a handler's name, or anyHandler.
-	handler string
-	// network means that the handler listens on the network; otherwise, it listens on
-	// a Unix socket of the node.
-	network bool
-	// dir is "" if the handler may use nothing.
-	dir string
+	Handler        // its name may be anyHandler
+	dir     string // "" permits nothing
 	// readOnly means that mounts must be read-only.
 	readOnly bool
 }
@@ -37,9 +32,9 @@ func Parse(values []string) (Rules, error) {
 	for _, value := range values {
 		handler, dir, found := strings.Cut(cmp.Or(strings.TrimSpace(value), anyHandler+"="), "=")
 		parsed := rule{}
-		parsed.handler, parsed.network = strings.CutSuffix(handler, networkSuffix)
+		parsed.Name, parsed.Network = strings.CutSuffix(handler, networkSuffix)
 		parsed.dir, parsed.readOnly = strings.CutSuffix(dir, readOnly)
-		if !found || parsed.handler == "" || dir != "" && clean(parsed.dir) == "" || parsed.network && parsed.handler == anyHandler {
+		if !found || parsed.Name == "" || dir != "" && clean(parsed.dir) == "" || parsed.Network && parsed.Name == anyHandler {
 			return nil, fmt.Errorf("%q: want HANDLER=DIRECTORY, such as udev=/dev, with an absolute directory, or HANDLER= for none", value)
 		}
 		parsed.dir = clean(parsed.dir)
@@ -51,7 +46,7 @@ func Parse(values []string) (Rules, error) {
 // WithDefaults returns the rules, and those of the defaults whose handler has no rule yet.
 func (r Rules) WithDefaults(defaults Rules) Rules {
 	return append(slices.Clone(r), slices.DeleteFunc(slices.Clone(defaults), func(usual rule) bool {
-		return slices.ContainsFunc(r, func(r rule) bool { return r.concerns(Handler{Name: usual.handler, Network: usual.network}) })
+		return slices.ContainsFunc(r, func(r rule) bool { return r.concerns(usual.Handler) })
 	})...)
 }
 
@@ -63,7 +58,7 @@ func (r Rules) permits(handler Handler, file string, writable bool) bool {
 }
 
 func (r rule) concerns(handler Handler) bool {
-	return (r.handler == handler.Name || r.handler == anyHandler) && r.network == handler.Network
+	return (r.Name == handler.Name || r.Name == anyHandler) && r.Network == handler.Network
 }
 
 func within(file, dir string) bool {
