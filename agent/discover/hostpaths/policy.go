@@ -67,8 +67,7 @@ func (p Policy) DeviceFile(handler Handler, f device.File) (device.File, error) 
 	return cleaned, nil
 }
 
-// plain matches the paths that can be copied into a rule, a command and YAML. A handler
-// must not choose more of a flag than the path.
+// plain matches the paths by which a handler cannot add to a rule, a command or YAML.
 var plain = regexp.MustCompile(fmt.Sprintf(`^[\w/.:@+-]{1,%d}$`, maxShown))
 
 // refusal says which flag permits a path to a handler.
