@@ -110,8 +110,9 @@ func TestRBAC(t *testing.T) {
 func TestRBACGoesOn(t *testing.T) {
 	w := newWorld(t)
 	lacks := `the cluster does not have kind %s in "v1": install its CustomResourceDefinition`
-	w.run(changed(t, "  - apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: \"{{INSTANCE", "  - {apiVersion: v1, kind: Foo, metadata: {name: x}}\n"+
-		"  - apiVersion: v1\n    kind: Bar\n    metadata: {name: \"{{INSTANCE"), "rbac", "-f", "-").want(t, 1,
+	first := "    kind: ConfigMap\n    metadata: {name: \"{{INSTANCE"
+	w.run(changed(t, first, "    kind: Foo\n    metadata: {name: x}\n  - apiVersion: v1\n"+strings.Replace(first, "ConfigMap", "Bar", 1)),
+		"rbac", "-f", "-").want(t, 1,
 		"- secrets\n", "error: in Configuration "+w.Namespace+"/cam: ", fmt.Sprintf(lacks, "Bar"), fmt.Sprintf(lacks, "Foo"), "!needs no roles")
 	broken := strings.ReplaceAll(changed(t, "{{NODES}}", "{{NODE"), "name: cam", "name: broken")
 	w.run(broken+"---"+example, "rbac", "-f", "-").want(t, 1, "-cam\n", "- secrets",
