@@ -45,8 +45,14 @@ func TestAuthorOfOneNamespace(t *testing.T) {
 	author.run("", "diff", "cam").want(t, 1, "cam-1-svc")
 	author.run("", "rbac", "cam").want(t, 0, "- secrets", "note: these are all roles that are needed")
 	author.run("", "version").want(t, 1, "kubectl-akri", "list the Pods of Akri: ", `in the namespace "akri-system"`)
-	for _, args := range [][]string{{"nodes"}, {"nodes", "-n", w.Namespace}, {"nodes", "node-a"}, {"tree", "-A"}, {"version"}, {"why"}, {"migrate", "check"}, {"diff", "cam"}} {
-		got := author.run("", args...)
-		t.Logf("%v: %d\n--- out\n%s\n--- err\n%s", args, got.code, got.out, got.err)
+	author.run("", "nodes").want(t, 1, "list the agents' Pods: ", `in the namespace "akri-system"`)
+
+	w.grant("doctor", installed(t, "people.yaml", "akri-diagnose"))
+	doctor := func(args ...string) commandResult {
+		return w.run("", append(args, "--as=system:serviceaccount:"+w.Namespace+":doctor")...)
 	}
+	w.Eventually("akri-diagnose lets the cluster be asked", func() string { return doctor("rbac", "cam").err })
+	doctor("why", "cam").want(t, 0, "Configuration "+w.Namespace+"/cam", "!note: no permission")
+	doctor("tree", "-A").want(t, 0, "Configuration "+w.Namespace+"/cam")
+	doctor("nodes").want(t, 1, `no agents in namespace "akri-system"`)
 }
