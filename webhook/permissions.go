@@ -142,11 +142,7 @@ func (need requirement) subject(r admissionRequest) authenticationv1.UserInfo {
 		return r.user
 	}
 	account := types.NamespacedName{Namespace: r.configuration.Namespace, Name: r.configuration.Spec.ServiceAccountName}
-	const all = "system:serviceaccounts"
-	return authenticationv1.UserInfo{
-		Username: apply.Username(account),
-		Groups:   []string{all, all + ":" + account.Namespace, "system:authenticated"},
-	}
+	return authenticationv1.UserInfo{Username: apply.Username(account), Groups: apply.Groups(account)}
 }
 
 // unanswered denies a request because an access review failed: no permission is

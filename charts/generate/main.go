@@ -93,7 +93,7 @@ type template struct {
 var templates = []template{
 	{
 		name:    "rbac.yaml",
-		sources: []string{"rbac/controller.yaml", "rbac/agent.yaml", "rbac/agent-pods.yaml"},
+		sources: []string{"rbac/controller.yaml", "rbac/agent.yaml", "rbac/agent-pods.yaml", "rbac/people.yaml"},
 		conditions: map[string]string{
 			"ServiceAccount": "$values.parts",
 			"ClusterRole":    "$values.rbac.enabled", "ClusterRoleBinding": "$values.rbac.enabled",
@@ -152,6 +152,7 @@ func (t *template) render(config string) (string, error) {
 
 var (
 	kindLine      = regexp.MustCompile(`(?m)^kind: (\w+)$`)
+	aggregation   = regexp.MustCompile(`(rbac\.authorization\.k8s\.io/aggregate-to-(\w+)): "\w+"`)
 	metadataLines = regexp.MustCompile(`(?m)^metadata:\n  name: (\S+)\n(  namespace: \S+\n)?(  labels:\n)?`)
 )
 
@@ -172,6 +173,7 @@ func (t *template) object(text string) (string, error) {
 	text = strings.Replace(text, metadata[0], labels, 1)
 	text = strings.ReplaceAll(text, "namespace: akri-system", "namespace: {{ $.Release.Namespace }}")
 	text = strings.ReplaceAll(text, ":akri-system:", ":{{ $.Release.Namespace }}:")
+	text = aggregation.ReplaceAllString(text, "$1: {{ $$values.rbac.aggregateClusterRoles.$2 | quote }}")
 	text = "---\n" + text
 	condition, found := t.conditions[kind[1]+"/"+metadata[1]]
 	if !found {

@@ -314,6 +314,14 @@ func TestOptions(t *testing.T) {
 		"a dashboard":     {values: everything, id: "ConfigMap akri-system/akri-dashboard-fleet", want: "grafana_dashboard"},
 		"an extra object": {values: everything, id: "ConfigMap /extra-akri", want: "extra-akri"},
 		"further kinds":   {values: everything, id: "ClusterRole /akri-controller-extra", want: "kubevirt.io"},
+		"readers":         {values: "", id: "ClusterRole /akri-view", want: `aggregate-to-view: "true"`},
+		"no readers": {
+			values: "rbac: {aggregateClusterRoles: {view: false}}", id: "ClusterRole /akri-view", want: `aggregate-to-view: "false"`,
+		},
+		"authors by hand": {values: "", id: "ClusterRole /akri-edit", want: `aggregate-to-edit: "false"`},
+		"all editors": {
+			values: "rbac: {aggregateClusterRoles: {edit: true}}", id: "ClusterRole /akri-edit", want: `aggregate-to-edit: "true"`,
+		},
 		"keep": {
 			values: "", id: "CustomResourceDefinition /instances.akri.sh",
 			want: "helm.sh/resource-policy: keep",

@@ -29,9 +29,11 @@ func handlerFlags(flags *pflag.FlagSet, options *agent.Options) {
 		"discovery handlers on the network that do not register: NAME=HOST:PORT, or NAME=HOST:PORT+shared if other nodes see the "+
 			"same devices; comma-separated. Needs --allow-network-handlers or --network-handlers-ca-file")
 	options.HostPaths.DeviceFiles, _ = hostpaths.Parse([]string{defaultDeviceFiles})
-	flags.Var(&pathRules{list: &options.HostPaths.DeviceFiles, text: defaultDeviceFiles}, "allow-device-files",
+	flags.Var(&pathRules{list: &options.HostPaths.DeviceFiles, defaults: options.HostPaths.DeviceFiles, text: defaultDeviceFiles},
+		"allow-device-files",
 		"device files that discovery handlers may give to containers: HANDLER=DIRECTORY[:ro], comma-separated; "+
-			"HANDLER is a name, * for all on Unix sockets, or NAME@network for one on the network")
+			"HANDLER is a name, * for all on Unix sockets, or NAME@network for one on the network. The default holds until "+
+			"its handler has a rule; HANDLER= permits nothing to one, and an empty value nothing to any without a rule")
 	flags.Var(&pathRules{list: &options.HostPaths.Mounts}, "allow-mounts",
 		"files and directories of the node that discovery handlers may mount into containers, in the same form; default: none")
 }
@@ -102,11 +104,11 @@ func (e *embedded) Set(value string) (err error) {
 	return err
 }
 
-// pathRules is the value of a flag with rules for paths. What is set replaces the default.
+// pathRules is the value of a flag with rules for paths, and of defaults for other handlers.
 type pathRules struct {
-	list *hostpaths.Rules
-	text string
-	set  bool
+	list            *hostpaths.Rules
+	given, defaults hostpaths.Rules
+	text            string
 }
 
 func (r *pathRules) Type() string   { return "rules" }
@@ -114,13 +116,7 @@ func (r *pathRules) String() string { return r.text }
 
 func (r *pathRules) Set(value string) error {
 	parsed, err := hostpaths.Parse(strings.Split(value, ","))
-	if err != nil {
-		return err
-	}
-	if !r.set {
-		*r.list, r.text, r.set = nil, "", true
-	}
-	*r.list = append(*r.list, parsed...)
-	r.text = strings.TrimPrefix(r.text+","+value, ",")
-	return nil
+	r.given = append(r.given, parsed...)
+	*r.list = r.given.WithDefaults(r.defaults)
+	return err
 }

@@ -31,12 +31,21 @@ func TestPathFlags(t *testing.T) {
 		arguments         []string
 		dev, opt, mounted bool
 	}{
-		"default":  {nil, true, false, false},
-		"nothing":  {[]string{"--allow-device-files="}, false, false, false},
-		"replaced": {[]string{"--allow-device-files=udev=/opt"}, false, true, false},
-		"a list":   {[]string{"--allow-device-files=udev=/opt,*=/dev"}, true, true, false},
-		"twice":    {[]string{"--allow-device-files=udev=/opt", "--allow-device-files=udev=/dev"}, true, true, false},
-		"mounts":   {[]string{"--allow-mounts=udev=/opt:ro"}, true, false, true},
+		"default":           {nil, true, false, false},
+		"nothing":           {[]string{"--allow-device-files="}, false, false, false},
+		"restricted":        {[]string{"--allow-device-files=udev=/opt"}, false, true, false},
+		"another handler":   {[]string{"--allow-device-files=files=/dev"}, true, false, false},
+		"on the network":    {[]string{"--allow-device-files=udev@network=/opt"}, true, false, false},
+		"all handlers":      {[]string{"--allow-device-files=*=/opt"}, false, true, false},
+		"all, later":        {[]string{"--allow-device-files=files=/dev", "--allow-device-files=*=/opt"}, false, true, false},
+		"none for it":       {[]string{"--allow-device-files=files=/dev,udev="}, false, false, false},
+		"nothing and more":  {[]string{"--allow-device-files=", "--allow-device-files=files=/dev"}, false, false, false},
+		"more and nothing":  {[]string{"--allow-device-files=files=/dev", "--allow-device-files="}, false, false, false},
+		"none, then a rule": {[]string{"--allow-device-files=", "--allow-device-files=udev=/opt"}, false, true, false},
+		"a list":            {[]string{"--allow-device-files=udev=/opt,*=/dev"}, true, true, false},
+		"twice":             {[]string{"--allow-device-files=udev=/opt", "--allow-device-files=udev=/dev"}, true, true, false},
+		"mounts":            {[]string{"--allow-mounts=udev=/opt:ro"}, true, false, true},
+		"no mounts":         {[]string{"--allow-mounts=", "--allow-mounts=files=/opt"}, true, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options, err := parseFlags(t, tc.arguments...)

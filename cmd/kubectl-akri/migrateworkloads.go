@@ -238,7 +238,7 @@ func (m *migration) handlers(all []workload) {
 		case role != ofHandler:
 		case name == "":
 			m.report.add(finding.Warning, w.place(),
-				"permit them with agent.args of the chart: --allow-device-files=udev=/dev,NAME=/dev, with the name that it registers",
+				"permit them with agent.args of the chart: --allow-device-files=NAME=/dev, with the name that it registers",
 				"a handler of your own goes on working; but the device files and mounts of its devices reach containers only if the agents permit them")
 		case users[name] == "":
 			m.report.add(finding.Warning, w.place(), "restart it after the move",

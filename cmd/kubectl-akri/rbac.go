@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/templates"
 )
@@ -23,7 +25,8 @@ type rbacOptions struct {
 	access
 	files                      []string
 	controller, webhook, agent accountFlag
-	api                        *cluster // nil until first used
+	api                        *cluster // nil without a cluster
+	unasked                    error    // why the cluster does not say what it grants
 }
 
 // accountFlag is the value of a flag that names a ServiceAccount as NAMESPACE/NAME.
@@ -43,15 +46,18 @@ func newRBAC(streams cli.Streams, a access) *cobra.Command {
 	o := rbacOptions{access: a}
 	command := &cobra.Command{
 		Use:   "rbac (-f FILE... | CONFIGURATION)",
-		Short: "Print the roles that a Configuration needs",
-		Long: `Print the roles that a Configuration needs in addition to those that are installed
-with Akri. The output is ready for kubectl apply.
+		Short: "Print the roles that a Configuration lacks",
+		Long: `Print the roles that a Configuration lacks: those that grant something that the cluster
+does not grant yet. The output is ready for kubectl apply.
 
 The roles are a ClusterRole that is aggregated to the controller's and, for a
 Configuration with serviceAccountName, a Role for that ServiceAccount and one that
 lets the controller and the admission webhook impersonate it. A Role for the Secrets
-and ConfigMaps in its discoveryProperties lets agents read them, on every node. With
--f, the cluster is only used to look up kinds that are not built into Kubernetes.`,
+and ConfigMaps in its discoveryProperties lets agents read them, on every node.
+
+The API server says what is granted if you may create subjectaccessreviews, as the
+ClusterRole akri-diagnose permits. If not, or with -f and no cluster, all roles are
+printed. Kinds that the cluster does not have are left out; the exit code is then 1.`,
 		Example: `  kubectl akri rbac -f configuration.yaml
   kubectl akri rbac akri-shifu | kubectl apply -f -`,
 		Args:              cobra.MaximumNArgs(1),
@@ -75,40 +81,59 @@ and ConfigMaps in its discoveryProperties lets agents read them, on every node. 
 }
 
 func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []string) error {
+	if o.api, o.unasked = o.connect(streams.Err, nil); o.unasked != nil && len(names) > 0 {
+		return o.unasked
+	}
 	configurations, err := o.configurations(command, streams, names)
 	if err != nil {
 		return err
 	}
+	granted := func(account types.NamespacedName, right authorizationv1.ResourceAttributes) bool {
+		review := authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: apply.Username(account), Groups: apply.Groups(account), ResourceAttributes: &right,
+		}}
+		if o.unasked == nil {
+			o.unasked = o.api.Create(command.Context(), &review)
+		}
+		return review.Status.Allowed && !review.Status.Denied
+	}
 	var text strings.Builder
+	var problems []error
 	for _, configuration := range configurations {
-		name := configuration.Namespace + "/" + configuration.Name
+		name, before := configuration.Namespace+"/"+configuration.Name, len(problems)
 		for _, problem := range templates.Compile(configuration, confine.Policy{}).Problems {
 			if problem.Reason != v0.ReasonRefused {
-				return fmt.Errorf("in Configuration %s: %w", name, problem)
+				problems = append(problems, fmt.Errorf("in Configuration %s: %w", name, problem))
+				continue
 			}
 			fmt.Fprintf(streams.Err, "note: %s: %v\n", name, problem)
 		}
 		rights := view.Rights{
 			Configuration: configuration, Controller: o.controller.NamespacedName, Webhook: o.webhook.NamespacedName,
-			Agent: o.agent.NamespacedName,
+			Agent: o.agent.NamespacedName, Granted: granted,
 		}
 		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
-			resource, err := o.resource(streams, kind)
+			resource, err := o.resource(kind)
 			if err != nil {
-				return fmt.Errorf("in Configuration %s: %w", name, err)
+				problems = append(problems, fmt.Errorf("in Configuration %s: %w", name, err))
+				continue
 			}
 			rights.Resources = append(rights.Resources, resource)
 		}
 		roles := view.Roles(rights)
-		if roles == "" {
-			fmt.Fprintf(streams.Err, "note: %s needs no roles: the installed ones cover all that it uses\n", name)
+		if roles == "" && len(problems) == before {
+			fmt.Fprintf(streams.Err, "note: %s needs no roles: the cluster grants all that it uses\n", name)
 		}
 		text.WriteString(roles)
+	}
+	if o.unasked != nil {
+		fmt.Fprintf(streams.Err, "note: these are all roles that are needed, also those that the cluster grants already: "+
+			"could not ask it, which the ClusterRole akri-diagnose permits: %v\n", o.unasked)
 	}
 	if _, err := fmt.Fprint(streams.Out, text.String()); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // configurations returns the Configurations in the files, or the one in the cluster.
@@ -118,9 +143,6 @@ func (o *rbacOptions) configurations(command *cobra.Command, streams cli.Streams
 		return nil, err
 	}
 	if len(names) > 0 {
-		if err := o.connectOnce(streams); err != nil {
-			return nil, err
-		}
 		configuration, err := o.api.configuration(command.Context(), namespace, names[0])
 		return []*v0.Configuration{configuration}, err
 	}
@@ -143,14 +165,13 @@ func (o *rbacOptions) configurations(command *cobra.Command, streams cli.Streams
 }
 
 // resource returns the resource of a kind. Kinds built into Kubernetes need no cluster.
-func (o *rbacOptions) resource(streams cli.Streams, kind schema.GroupVersionKind) (schema.GroupResource, error) {
+func (o *rbacOptions) resource(kind schema.GroupVersionKind) (schema.GroupResource, error) {
 	if builtin.Scheme.Recognizes(kind) {
 		plural, _ := meta.UnsafeGuessKindToResource(kind) // a test checks that the guess is right for all of them
 		return plural.GroupResource(), nil
 	}
-	if err := o.connectOnce(streams); err != nil {
-		return schema.GroupResource{}, fmt.Errorf("kind %s is not built into Kubernetes and needs a cluster to look it up: %w",
-			kind.GroupKind(), err)
+	if o.api == nil {
+		return schema.GroupResource{}, fmt.Errorf("kind %s is not built into Kubernetes and needs a cluster to look it up", kind.GroupKind())
 	}
 	mapping, err := o.api.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
@@ -161,12 +182,4 @@ func (o *rbacOptions) resource(streams cli.Streams, kind schema.GroupVersionKind
 		return schema.GroupResource{}, fmt.Errorf("look up kind %s: %w", kind, err)
 	}
 	return mapping.Resource.GroupResource(), nil
-}
-
-// connectOnce connects to the cluster unless it is connected already.
-func (o *rbacOptions) connectOnce(streams cli.Streams) (err error) {
-	if o.api == nil {
-		o.api, err = o.connect(streams.Err, nil)
-	}
-	return err
 }

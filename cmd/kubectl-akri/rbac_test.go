@@ -1,10 +1,14 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,30 +16,116 @@ import (
 	builtin "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/cmd/kubectl-akri/cli"
 )
 
 func appsKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
 }
 
-// TestRBAC checks that only missing roles are printed, by file and by name.
+// grant gives a ServiceAccount of the namespace the rules of ClusterRoles, and waits until the
+// API server knows.
+func (w *world) grant(account string, documents ...string) {
+	w.T.Helper()
+	var rules []rbacv1.PolicyRule
+	for _, document := range documents {
+		var role rbacv1.ClusterRole
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+			w.T.Fatal(err)
+		}
+		rules = append(rules, role.Rules...)
+	}
+	text, err := json.Marshal(rules)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	name := w.Namespace + "-" + account
+	w.Apply("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: " + name + "}\nrules: " + string(text))
+	w.Apply("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: " + name + "}\n" +
+		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: " + name + "}\n" +
+		"subjects: [{kind: ServiceAccount, namespace: " + w.Namespace + ", name: " + account + "}]")
+}
+
+// installed returns a ClusterRole in a file of config/rbac.
+func installed(t *testing.T, file, name string) string {
+	t.Helper()
+	data, err := os.ReadFile("../../config/rbac/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
+		if strings.Contains(document, "kind: ClusterRole\n") && strings.Contains(document, "  name: "+name+"\n") {
+			return document
+		}
+	}
+	t.Fatalf("%s has no ClusterRole %s", file, name)
+	return ""
+}
+
+// TestRBAC checks that what is printed is what the cluster does not grant, by file and by
+// name.
 func TestRBAC(t *testing.T) {
 	w := newWorld(t)
-	printed := w.run(example, "rbac", "-f", "-")
+	rbac := func(stdin string, args ...string) commandResult {
+		return w.run(stdin, append([]string{"rbac", "--controller", w.Namespace + "/akri"}, args...)...)
+	}
+	becomes := func(what, configuration string, wanted func(commandResult) bool) {
+		t.Helper()
+		w.Eventually(what, func() string {
+			if got := rbac(configuration, "-f", "-"); !wanted(got) {
+				return got.out + got.err
+			}
+			return ""
+		})
+	}
+	nothing := func(r commandResult) bool { return r.out == "" && strings.Contains(r.err, "needs no roles") }
+	printed := rbac(example, "-f", "-")
 	printed.want(t, 0, "kind: ClusterRole", `akri.sh/aggregate-to-controller: "true"`, "name: akri-controller-"+w.Namespace+"-cam",
-		"- secrets", "- create", "!configmaps", "!services")
+		"- configmaps", "- secrets", "- services", "- create", "!note")
 	w.Apply(example)
-	if again := w.run("", "rbac", "cam"); again.out != printed.out {
+	if again := rbac("", "cam"); again.out != printed.out {
 		t.Errorf("got by name\n%s\nby file\n%s", again.out, printed.out)
 	}
-	w.run(changed(t, "kind: Secret", "kind: ConfigMap", "stringData", "data"), "rbac", "-f", "-").want(t, 0, "needs no roles", "!ClusterRole")
-	w.run(changed(t, "kind: Secret", "kind: Secrez"), "rbac", "-f", "-").want(t, 1, `the cluster does not have kind Secrez in "v1"`)
-	w.run(changed(t, "{{NODES}}", "{{NODE"), "rbac", "-f", "-").want(t, 1, "configurationBrokerResources[0].data.nodes")
+	installed := installed(t, "controller.yaml", "akri-controller-workloads")
+	usual := changed(t, "kind: Secret", "kind: ConfigMap", "stringData", "data")
+	w.grant("akri", installed)
+	becomes("the installed role suffices for usual kinds", usual, nothing)
+	if again := rbac(example, "-f", "-"); again.out != printed.out {
+		t.Errorf("a role is not complete, and would take permissions away:\n%s", again.out)
+	}
+	w.grant("akri", installed, printed.out)
+	becomes("with the printed role, nothing is missing", example, nothing)
+	w.grant("akri", installed, strings.Replace(printed.out, "  - patch\n", "", 1))
+	becomes("one verb is missing", example, func(r commandResult) bool { return r.out == printed.out })
+	w.grant("akri", printed.out)
+	becomes("the installed role is not needed", example, nothing)
+	w.grant("akri")
+	becomes("without a role, all is printed", usual, func(r commandResult) bool { return strings.Contains(r.out, "- configmaps") })
+}
+
+// TestRBACGoesOn checks that kinds that the cluster does not have, and a broken
+// Configuration, do not hide what others need.
+func TestRBACGoesOn(t *testing.T) {
+	w := newWorld(t)
+	lacks := `the cluster does not have kind %s in "v1": install its CustomResourceDefinition`
+	first := "    kind: ConfigMap\n    metadata: {name: \"{{INSTANCE"
+	w.run(changed(t, first, "    kind: Foo\n    metadata: {name: x}\n  - apiVersion: v1\n"+strings.Replace(first, "ConfigMap", "Bar", 1)),
+		"rbac", "-f", "-").want(t, 1,
+		"- secrets\n", "error: in Configuration "+w.Namespace+"/cam: ", fmt.Sprintf(lacks, "Bar"), fmt.Sprintf(lacks, "Foo"), "!needs no roles")
+	broken := strings.ReplaceAll(changed(t, "{{NODES}}", "{{NODE"), "name: cam", "name: broken")
+	w.run(broken+"---"+example, "rbac", "-f", "-").want(t, 1, "-cam\n", "- secrets",
+		"in Configuration "+w.Namespace+"/broken: ", "configurationBrokerResources[0].data.nodes")
 	w.run(changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: akri.sh/v0\n    kind: Instance"), "rbac", "-f", "-").want(t, 0,
 		"- instances", "note: ", "is refused")
+	reader := w.as("reader", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list]}]`)
+	if all, some := w.run(example, "rbac", "-f", "-"), reader.run(example, "rbac", "-f", "-"); all.out != some.out {
+		t.Errorf("got without the permission to ask\n%s\nwant\n%s", some.out, all.out)
+	} else {
+		some.want(t, 0, "note: these are all roles that are needed", "the ClusterRole akri-diagnose permits",
+			`cannot create resource "subjectaccessreviews"`)
+	}
 }
 
 // TestPrintedRole checks that the printed Role lets the ServiceAccount manage the
@@ -130,7 +220,7 @@ func TestBuiltInKindsNeedNoCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resource, err := o.resource(cli.Streams{}, kind)
+		resource, err := o.resource(kind)
 		if err != nil || resource != mapping.Resource.GroupResource() {
 			t.Errorf("%s: got %s (%v), want %s", kind, resource, err, mapping.Resource.GroupResource())
 		}
@@ -141,7 +231,7 @@ func TestBuiltInKindsNeedNoCluster(t *testing.T) {
 	}
 	w.run(example, "rbac", "-f", "-").want(t, 0)
 	run(t, example, "rbac", "-f", "-", "--kubeconfig", filepath.Join(t.TempDir(), "none"), "-n", "plant").want(t, 0,
-		"name: akri-controller-plant-cam")
+		"name: akri-controller-plant-cam", "note: these are all roles that are needed")
 }
 
 func empty(kind, namespace string) *unstructured.Unstructured {

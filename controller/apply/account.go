@@ -61,3 +61,9 @@ func (c *Clients) As(account types.NamespacedName) (*Client, error) {
 func Username(account types.NamespacedName) string {
 	return "system:serviceaccount:" + account.Namespace + ":" + account.Name
 }
+
+// Groups returns the groups of a ServiceAccount.
+func Groups(account types.NamespacedName) []string {
+	const all = "system:serviceaccounts"
+	return []string{all, all + ":" + account.Namespace, "system:authenticated"}
+}

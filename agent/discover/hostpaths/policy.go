@@ -2,6 +2,7 @@ package hostpaths
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"akri.sh/akri/agent/device"
@@ -14,7 +15,7 @@ const maxShown = 128
 // Handler is a discovery handler, as the rules see it.
 type Handler struct {
 	Name string
-	// Network means that it listens on the network instead of a Unix socket.
+	// Network means that it listens on the network instead of a Unix socket of the node.
 	Network bool
 }
 
@@ -41,12 +42,8 @@ func (p Policy) Mount(handler Handler, m device.Mount) (device.Mount, error) {
 	case cleaned.ContainerPath == "":
 		return m, invalid("mount at", m.ContainerPath)
 	case !p.Mounts.permits(handler, cleaned.HostPath, !m.ReadOnly):
-		return m, fmt.Errorf(
-			"mount of %q (read-only: %t): not permitted to this handler: if you trust it, run the agents with --allow-mounts=%s=DIRECTORY",
-			text.Truncate(cleaned.HostPath, maxShown),
-			m.ReadOnly,
-			handler.pattern(),
-		)
+		return m, fmt.Errorf("mount of %q (read-only: %t): %s", text.Truncate(cleaned.HostPath, maxShown), m.ReadOnly,
+			refusal("allow-mounts", handler, cleaned.HostPath, !m.ReadOnly))
 	}
 	return cleaned, nil
 }
@@ -64,14 +61,25 @@ func (p Policy) DeviceFile(handler Handler, f device.File) (device.File, error) 
 		return f, fmt.Errorf("device file %q: permissions %q: want a subset of rwm: this is a bug in the handler",
 			text.Truncate(cleaned.HostPath, maxShown), text.Truncate(f.Permissions, maxShown))
 	case !p.DeviceFiles.permits(handler, cleaned.HostPath, strings.Contains(f.Permissions, "w")):
-		return f, fmt.Errorf(
-			"device file %q (%s): not permitted to this handler: if you trust it, run the agents with --allow-device-files=%s=DIRECTORY",
-			text.Truncate(cleaned.HostPath, maxShown),
-			f.Permissions,
-			handler.pattern(),
-		)
+		return f, fmt.Errorf("device file %q (%s): %s", text.Truncate(cleaned.HostPath, maxShown), f.Permissions,
+			refusal("allow-device-files", handler, cleaned.HostPath, strings.Contains(f.Permissions, "w")))
 	}
 	return cleaned, nil
+}
+
+// plain matches the paths by which a handler cannot add to a rule, a command or YAML.
+var plain = regexp.MustCompile(fmt.Sprintf(`^[\w/.:@+-]{1,%d}$`, maxShown))
+
+// refusal says which flag permits a path to a handler.
+func refusal(flag string, handler Handler, file string, writable bool) string {
+	if !plain.MatchString(file) {
+		file = "DIRECTORY"
+	}
+	if !writable {
+		file += readOnly
+	}
+	return fmt.Sprintf("not permitted to this handler: if you trust it, add --%s=%s=%s to the agents' arguments (agent.args in the chart)",
+		flag, handler.pattern(), file)
 }
 
 func invalid(what, file string) error {

@@ -31,7 +31,7 @@ func TestDeviceFiles(t *testing.T) {
 	}{
 		"below /dev":       {usual, Handler{Name: "udev"}, file("/dev/a", "/dev/video0", "rwm"), "/dev/video0", ""},
 		"clean":            {usual, Handler{Name: "udev"}, file("/dev/a", "//dev/./bus//usb/", ""), "/dev/bus/usb", ""},
-		"elsewhere":        {usual, Handler{Name: "udev"}, file("/dev/a", "/etc/shadow", "r"), "", "--allow-device-files=udev=DIRECTORY"},
+		"elsewhere":        {usual, Handler{Name: "udev"}, file("/dev/a", "/etc/shadow", "r"), "", "--allow-device-files=udev=/etc/shadow:ro to"},
 		"a similar prefix": {usual, Handler{Name: "udev"}, file("/dev/a", "/devil", "r"), "", "not permitted"},
 		"upwards":          {usual, Handler{Name: "udev"}, file("/dev/a", "/dev/../etc/shadow", "r"), "", "without .."},
 		"relative":         {usual, Handler{Name: "udev"}, file("/dev/a", "dev/video0", "r"), "", "absolute path"},
@@ -39,7 +39,7 @@ func TestDeviceFiles(t *testing.T) {
 		"permissions":      {usual, Handler{Name: "udev"}, file("/dev/a", "/dev/video0", "rx"), "", "subset of rwm"},
 		"on the network": {
 			usual, Handler{Name: "onvif", Network: true},
-			file("/dev/a", "/dev/video0", "r"), "", "onvif@network=DIRECTORY",
+			file("/dev/a", "/dev/video0", "r"), "", "onvif@network=/dev/video0:ro",
 		},
 		"permitted on the network": {
 			[]string{"onvif@network=/dev/x"}, Handler{Name: "onvif", Network: true},
@@ -48,6 +48,9 @@ func TestDeviceFiles(t *testing.T) {
 		"for another name":       {[]string{"udev=/dev"}, Handler{Name: "x"}, file("/dev/a", "/dev/v", "r"), "", "--allow-device-files=x="},
 		"read-only":              {[]string{"udev=/dev:ro"}, Handler{Name: "udev"}, file("/dev/a", "/dev/v", "r"), "/dev/v", ""},
 		"writable but read-only": {[]string{"udev=/dev:ro"}, Handler{Name: "udev"}, file("/dev/a", "/dev/v", "rw"), "", "not permitted"},
+		"none for it":            {[]string{"udev="}, Handler{Name: "udev"}, file("/dev/a", "/dev/v", "r"), "", "=udev=/dev/v:ro "},
+		"a rule in the path":     {usual, Handler{Name: "udev"}, file("/dev/a", "/x,*=/", "rw"), "", "=udev=DIRECTORY to the agents'"},
+		"an option in the path":  {usual, Handler{Name: "udev"}, file("/dev/a", "/x --a=b", "rw"), "", "=udev=DIRECTORY to the agents'"},
 		"nothing":                {[]string{""}, Handler{Name: "udev"}, file("/dev/a", "/dev/v", "r"), "", "not permitted"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +62,14 @@ func TestDeviceFiles(t *testing.T) {
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.reason) {
-				t.Errorf("got %v, want an error with %q", err, tc.reason)
+				t.Fatalf("got %v, want an error with %q", err, tc.reason)
+			}
+			_, flag, found := strings.Cut(err.Error(), "--allow-device-files=")
+			if rule, _, _ := strings.Cut(flag, " "); found && !strings.Contains(rule, "DIRECTORY") {
+				more := Policy{DeviceFiles: append(parse(t, tc.rules...), parse(t, rule)...)}
+				if _, err := more.DeviceFile(tc.handler, tc.file); err != nil {
+					t.Errorf("with the rule that is advised: %v", err)
+				}
 			}
 		})
 	}

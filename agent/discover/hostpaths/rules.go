@@ -1,6 +1,7 @@
 package hostpaths
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -17,31 +18,24 @@ const (
 type Rules []rule
 
 type rule struct {
-	// handler is a handler's name, or anyHandler.
-	handler string
-	// network means that the handler listens on the network; otherwise, it listens on
-	// a Unix socket of the node.
-	network bool
-	dir     string
+	Handler        // its name may be anyHandler
+	dir     string // "" permits nothing
 	// readOnly means that mounts must be read-only.
 	readOnly bool
 }
 
-// Parse parses rules of the form HANDLER=DIRECTORY or HANDLER=DIRECTORY:ro. HANDLER is
-// a name, or * for all handlers on Unix sockets; with the suffix @network, it is that of
-// a handler on the network.
+// Parse parses rules of the form HANDLER=DIRECTORY, HANDLER=DIRECTORY:ro, or HANDLER= for
+// nothing. HANDLER is a name, or * for all handlers on Unix sockets; with the suffix
+// @network, it is that of a handler on the network. An empty value is the same as *=.
 func Parse(values []string) (Rules, error) {
 	var rules Rules
 	for _, value := range values {
-		if value == "" {
-			continue // permits nothing
-		}
-		handler, dir, found := strings.Cut(strings.TrimSpace(value), "=")
+		handler, dir, found := strings.Cut(cmp.Or(strings.TrimSpace(value), anyHandler+"="), "=")
 		parsed := rule{}
-		parsed.handler, parsed.network = strings.CutSuffix(handler, networkSuffix)
+		parsed.Name, parsed.Network = strings.CutSuffix(handler, networkSuffix)
 		parsed.dir, parsed.readOnly = strings.CutSuffix(dir, readOnly)
-		if !found || parsed.handler == "" || clean(parsed.dir) == "" || parsed.network && parsed.handler == anyHandler {
-			return nil, fmt.Errorf("%q: want HANDLER=DIRECTORY, such as udev=/dev, with an absolute directory", value)
+		if !found || parsed.Name == "" || dir != "" && clean(parsed.dir) == "" || parsed.Network && parsed.Name == anyHandler {
+			return nil, fmt.Errorf("%q: want HANDLER=DIRECTORY, such as udev=/dev, with an absolute directory, or HANDLER= for none", value)
 		}
 		parsed.dir = clean(parsed.dir)
 		rules = append(rules, parsed)
@@ -49,12 +43,22 @@ func Parse(values []string) (Rules, error) {
 	return rules, nil
 }
 
+// WithDefaults returns the rules, and those of the defaults whose handler has no rule yet.
+func (r Rules) WithDefaults(defaults Rules) Rules {
+	return append(slices.Clone(r), slices.DeleteFunc(slices.Clone(defaults), func(usual rule) bool {
+		return slices.ContainsFunc(r, func(r rule) bool { return r.concerns(usual.Handler) })
+	})...)
+}
+
 // permits reports whether a handler may use a path, which is clean.
 func (r Rules) permits(handler Handler, file string, writable bool) bool {
 	return slices.ContainsFunc(r, func(r rule) bool {
-		return (r.handler == handler.Name || r.handler == anyHandler) && r.network == handler.Network &&
-			within(file, r.dir) && !(r.readOnly && writable)
+		return r.concerns(handler) && r.dir != "" && within(file, r.dir) && !(r.readOnly && writable)
 	})
+}
+
+func (r rule) concerns(handler Handler) bool {
+	return (r.Name == handler.Name || r.Name == anyHandler) && r.Network == handler.Network
 }
 
 func within(file, dir string) bool {

@@ -31,8 +31,8 @@ func TestDevicesWithForbiddenPathsAreRefused(t *testing.T) {
 		t.Errorf("the permitted device is %+v", d)
 	}
 	for i, wanted := range map[int][]string{
-		1: {`device "disk"`, "/proc/kcore", "--allow-device-files=h=DIRECTORY"},
-		2: {`device "root"`, `mount of "/"`, "--allow-mounts=h=DIRECTORY"},
+		1: {`device "disk"`, "/proc/kcore", "--allow-device-files=h=/proc/kcore"},
+		2: {`device "root"`, `mount of "/"`, "--allow-mounts=h=/ to"},
 	} {
 		d := devices[i]
 		for _, part := range wanted {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,15 +22,8 @@ type Rights struct {
 	// Controller, Webhook and Agent are the ServiceAccounts of the controller, of the
 	// admission webhook and of the agents.
 	Controller, Webhook, Agent types.NamespacedName
-}
-
-// granted lists the resources that the installed controller may manage: those of
-// ClusterRole akri-controller-workloads in config/rbac.
-var granted = map[string][]string{
-	"":                  {"pods", "services", "configmaps", "persistentvolumeclaims"},
-	"apps":              {"deployments", "statefulsets", "daemonsets"},
-	"batch":             {"jobs", "cronjobs"},
-	"networking.k8s.io": {"ingresses", "networkpolicies"},
+	// Granted reports whether a ServiceAccount has a permission.
+	Granted func(types.NamespacedName, authorizationv1.ResourceAttributes) bool
 }
 
 // The verbs needed to manage objects and to watch them.
@@ -41,17 +35,17 @@ var (
 // aggregated labels a ClusterRole that is aggregated to the controller's.
 var aggregated = map[string]string{v0.LabelAggregate: "true"}
 
-// Roles returns the roles that a Configuration needs in addition to the installed ones,
-// as YAML: for its objects, and for agents to read its discoveryProperties. It returns ""
-// if nothing is missing.
+// Roles returns the roles of a Configuration that grant something that is missing, as YAML:
+// for its objects, and for agents to read its discoveryProperties. Each is complete, so that
+// it takes nothing away when it replaces a former one. It returns "" if nothing is missing.
 func Roles(rights Rights) string {
 	namespace, name, account := rights.Namespace, rights.Name, rights.Spec.ServiceAccountName
-	missing := slices.DeleteFunc(slices.Clone(rights.Resources), func(resource schema.GroupResource) bool {
-		return slices.Contains(granted[resource.Group], resource.Resource)
-	})
 	var documents []string
 	add := func(object any) { documents = append(documents, "---\n"+toYAML(object)) }
 	bind := func(namespace, name string, rules []rbacv1.PolicyRule, accounts ...types.NamespacedName) {
+		if !rights.lacking(namespace, rules, accounts...) {
+			return
+		}
 		var subjects []rbacv1.Subject
 		for _, account := range accounts {
 			subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: account.Name, Namespace: account.Namespace})
@@ -74,11 +68,11 @@ func Roles(rights Rights) string {
 			Verbs: []string{"impersonate"},
 		}}, rights.Controller, rights.Webhook) // the webhook impersonates it in dry runs
 	}
-	if len(missing) > 0 {
+	if rules := rules(rights.Resources, verbs); rights.lacking(metav1.NamespaceAll, rules, rights.Controller) {
 		add(rbacv1.ClusterRole{
 			TypeMeta:   kindOfRBAC("ClusterRole"),
 			ObjectMeta: metav1.ObjectMeta{Name: "akri-controller-" + namespace + "-" + name, Labels: aggregated},
-			Rules:      rules(missing, verbs),
+			Rules:      rules,
 		})
 	}
 	read := referenceRules(rights.Configuration)
@@ -90,6 +84,28 @@ func Roles(rights Rights) string {
 		bind(where, role, read[where], rights.Agent)
 	}
 	return strings.Join(documents, "")
+}
+
+// lacking reports whether one of the accounts does not have all that the rules grant in a
+// namespace.
+func (r Rights) lacking(namespace string, rules []rbacv1.PolicyRule, accounts ...types.NamespacedName) bool {
+	for _, rule := range rules {
+		need := authorizationv1.ResourceAttributes{Namespace: namespace, Group: rule.APIGroups[0]}
+		names := rule.ResourceNames
+		if names == nil {
+			names = []string{""} // all
+		}
+		for _, need.Resource = range rule.Resources {
+			for _, need.Name = range names {
+				for _, need.Verb = range rule.Verbs {
+					if slices.ContainsFunc(accounts, func(account types.NamespacedName) bool { return !r.Granted(account, need) }) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
 }
 
 // referenceRules returns the rules that let agents read the Secrets and ConfigMaps in the

@@ -1,60 +1,22 @@
 package view
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
 )
 
-// TestGranted checks that the list matches the installed role.
-func TestGranted(t *testing.T) {
-	data, err := os.ReadFile("../../../config/rbac/controller.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	installed := map[string][]string{}
-	for document := range strings.SplitSeq(string(data), "\n---\n") {
-		var role rbacv1.ClusterRole
-		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
-			t.Fatal(err)
-		}
-		if role.Name != "akri-controller-workloads" {
-			continue
-		}
-		for key, value := range aggregated {
-			if role.Labels[key] != value {
-				t.Errorf("the label %s=%s is missing on the role in config/rbac", key, value)
-			}
-		}
-		for _, rule := range role.Rules {
-			if !slices.Equal(rule.Verbs, manageVerbs) {
-				t.Errorf("the verbs for %v are %v, want %v", rule.Resources, rule.Verbs, manageVerbs)
-			}
-			for _, group := range rule.APIGroups {
-				installed[group] = append(installed[group], rule.Resources...)
-			}
-		}
-	}
-	for _, pair := range []struct {
-		name      string
-		one, more map[string][]string
-	}{{"config/rbac", installed, granted}, {"granted", granted, installed}} {
-		for group, resources := range pair.one {
-			for _, resource := range resources {
-				if !slices.Contains(pair.more[group], resource) {
-					t.Errorf("only %s has %s of %q", pair.name, resource, group)
-				}
-			}
-		}
+// grants returns a cluster in which a ServiceAccount has all permissions for some resources.
+func grants(to types.NamespacedName, resources ...string) func(types.NamespacedName, authorizationv1.ResourceAttributes) bool {
+	return func(account types.NamespacedName, right authorizationv1.ResourceAttributes) bool {
+		return account == to && slices.Contains(resources, right.Resource)
 	}
 }
 
@@ -76,9 +38,19 @@ func TestRolesForAgents(t *testing.T) {
 		{Name: "plain"}, secret("", "login"), secret("plant", "login"), secret("vault", "token"),
 		{ValueFrom: &v0.DiscoveryPropertySource{ConfigMapKeyRef: &v0.KeyReference{Name: "ranges"}}},
 	}
-	roles := Roles(Rights{
-		Configuration: configuration, Agent: types.NamespacedName{Namespace: "akri-system", Name: "akri-agent"},
-	})
+	rights := Rights{Configuration: configuration, Agent: types.NamespacedName{Namespace: "akri-system", Name: "akri-agent"}}
+	rights.Granted = grants(rights.Agent, "secrets", "configmaps")
+	if roles := Roles(rights); roles != "" {
+		t.Errorf("all is granted:\n%s", roles)
+	}
+	rights.Granted = func(account types.NamespacedName, right authorizationv1.ResourceAttributes) bool {
+		return account == rights.Agent && right.Namespace == "vault" && right.Name == "token"
+	}
+	if roles := Roles(rights); !strings.Contains(roles, "namespace: plant") || strings.Contains(roles, "vault") {
+		t.Errorf("want only the Role that is missing:\n%s", roles)
+	}
+	rights.Granted = grants(rights.Controller, "secrets", "configmaps")
+	roles := Roles(rights)
 	for _, part := range []string{
 		"  name: akri-discovery-cam\n  namespace: plant\nrules:", "  name: akri-discovery-plant-cam\n  namespace: vault\nrules:",
 		"  resourceNames:\n  - login\n  resources:\n  - secrets\n  verbs:\n  - list\n  - watch\n",
@@ -108,6 +80,7 @@ rules:
 - apiGroups:
   - ""
   resources:
+  - pods
   - secrets
   verbs:
   - get
@@ -133,12 +106,12 @@ rules:
 		rights Rights
 		want   string
 	}{
-		"as installed": {
+		"granted": {
 			reason: "nothing is missing, so nothing is printed",
 			rights: Rights{Configuration: camera(""), Resources: []schema.GroupResource{pods}},
 		},
 		"more": {
-			reason: "installed permissions are not granted again; groups are sorted and resources are listed once",
+			reason: "a role is complete; groups are sorted and resources are listed once",
 			rights: Rights{Configuration: camera(""), Resources: []schema.GroupResource{devices, pods, secrets, secrets}},
 			want:   clusterRole,
 		},
@@ -216,12 +189,15 @@ subjects:
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			tc.rights.Granted = grants(tc.rights.Controller, "pods")
 			if got := Roles(tc.rights); got != tc.want {
 				t.Errorf("%s\ngot\n%s\nwant\n%s", tc.reason, got, tc.want)
 			}
 		})
 	}
-	seen := Roles(Rights{Configuration: camera("cams"), Resources: []schema.GroupResource{secrets}})
+	seen := Roles(Rights{
+		Configuration: camera("cams"), Resources: []schema.GroupResource{secrets}, Granted: grants(types.NamespacedName{}, "pods"),
+	})
 	if _, after, found := strings.Cut(seen, "kind: ClusterRole\n"); !found || strings.Contains(after, "create") ||
 		!strings.Contains(after, "watch") {
 		t.Errorf("with a ServiceAccount, the controller itself must only watch:\n%s", seen)
