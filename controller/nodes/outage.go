@@ -94,11 +94,6 @@ func (o *outage) recordFresh() { o.staleReads, o.readAfter = 0, time.Time{} }
 // they are listed again after another grace period.
 func (o *outage) recordUse(instance types.NamespacedName, now time.Time) { o.lastUsed[instance] = now }
 
-// recordRemoval records that the node was removed from an Instance.
-func (o *outage) recordRemoval(instance types.NamespacedName, now time.Time) {
-	o.removals.record(instance, now)
-}
-
 // outages holds the outages of all nodes. It is not safe for concurrent use.
 type outages map[string]*outage
 

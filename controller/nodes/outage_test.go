@@ -43,21 +43,21 @@ func TestWhenANodeIsRemoved(t *testing.T) {
 		"in use": {"Pods are not watched: they are listed again", []sight{{0, NotReady, "u"}},
 			func(o *outage) { o.recordUse(cam, at(5)) }, at(10)},
 		"re-added by its agent": {"the agent is alive; the controller backs off", []sight{{0, NotReady, "u"}},
-			func(o *outage) { o.recordRemoval(cam, at(5)) }, at(15)},
+			func(o *outage) { o.removals.record(cam, at(5)) }, at(15)},
 		"re-added three times": {"the back-off doubles", []sight{{0, NotReady, "u"}},
 			func(o *outage) {
-				o.recordRemoval(cam, at(5))
-				o.recordRemoval(cam, at(15))
-				o.recordRemoval(cam, at(35))
+				o.removals.record(cam, at(5))
+				o.removals.record(cam, at(15))
+				o.removals.record(cam, at(35))
 			}, at(75)},
 		"re-added very often": {"the back-off is limited: the agent may have died since", []sight{{0, NotReady, "u"}},
 			func(o *outage) {
 				for range 100 {
-					o.recordRemoval(cam, at(5))
+					o.removals.record(cam, at(5))
 				}
 			}, at(5 + 24*60)},
 		"another Instance": {"each Instance has its own back-off", []sight{{0, NotReady, "u"}},
-			func(o *outage) { o.recordRemoval(types.NamespacedName{Name: "other"}, at(5)) }, at(5)},
+			func(o *outage) { o.removals.record(types.NamespacedName{Name: "other"}, at(5)) }, at(5)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := outages{}

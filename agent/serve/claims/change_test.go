@@ -3,6 +3,7 @@ package claims
 import (
 	"errors"
 	"maps"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

@@ -33,13 +33,11 @@ func (m *Machine) preferSlots(inst *instance, e PreferenceAsked, rest []int) []i
 	return append(slices.Clone(e.Must), rest[:min(len(rest), max(0, e.Size-len(e.Must)))]...)
 }
 
-// place is the position of this node among those that see a device, by name. A kubelet
-// chooses a slot before another node's claim has reached it, and the Pod fails if both have
-// chosen the same. So each node prefers other slots.
+// place is the position of this node among those that see a device, by name.
 type place struct{ index, of int }
 
-func placeOf(node string, nodes []string) place {
-	p := place{of: len(nodes)}
+func placeOf(node string, nodes []string) (p place) {
+	p.of = len(nodes)
 	for _, other := range nodes {
 		if other < node {
 			p.index++
@@ -48,10 +46,9 @@ func placeOf(node string, nodes []string) place {
 	return p
 }
 
-// turn orders the free slots of a device for this node; the lowest comes first. Every node
-// has a share of the slots, and takes its own from the beginning. Then it takes those of the
-// nodes after it from the end, where their owners come last: two nodes meet only at the last
-// free slot.
+// turn orders the free slots of a device for this node; the lowest comes first. Two nodes
+// that choose the same at once cost a Pod. So each takes a share of its own, and then those
+// of the nodes after it from the end: two nodes meet only at the last free slot.
 func (i *instance) turn(number int) int {
 	if i.place.of == 0 || number >= i.capacity {
 		return number

@@ -191,7 +191,7 @@ func TestPreferencesSpread(t *testing.T) {
 		{5, 20, 60},
 	} {
 		requests, before, after := 0, 0, 0
-		for seed := range uint64(150) {
+		for seed := range uint64(50) {
 			for _, prefer := range []bool{false, true} {
 				w := newMarket(seed, tc.nodes, tc.capacity, prefer)
 				w.run()
