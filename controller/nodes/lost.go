@@ -64,18 +64,14 @@ func holder(value v0.SlotOwner) string {
 	return string(value)
 }
 
-// unchanged begins a patch of an Instance. It applies only to the resourceVersion that was
-// read: anything that an agent writes in the meantime, above all a claim, makes it fail.
-func unchanged(instance *v0.Instance) jsonpatch.Patch {
-	return jsonpatch.Patch{
+// nodeRemoval returns the patch that removes a node from an Instance. It applies
+// only to the resourceVersion that was read: anything that an agent writes in the
+// meantime, above all a claim, makes it fail.
+func nodeRemoval(instance *v0.Instance, node string) jsonpatch.Patch {
+	patch := jsonpatch.Patch{
 		jsonpatch.Test("/metadata/uid", instance.UID),
 		jsonpatch.Test("/metadata/resourceVersion", instance.ResourceVersion),
 	}
-}
-
-// nodeRemoval returns the patch that removes a node from an Instance.
-func nodeRemoval(instance *v0.Instance, node string) jsonpatch.Patch {
-	patch := unchanged(instance)
 	if index := slices.Index(instance.Spec.Nodes, node); index >= 0 {
 		path := jsonpatch.Pointer("spec", "nodes", strconv.Itoa(index))
 		patch = append(patch, jsonpatch.Test(path, node), jsonpatch.Remove(path))

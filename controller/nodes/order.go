@@ -15,13 +15,11 @@ import (
 )
 
 // takesPods reports whether a node runs Pods that are created now. Of its taints, those of
-// Kubernetes itself count: brokers may tolerate others.
+// its state count: brokers may tolerate others.
 func takesPods(node *corev1.Node) bool {
 	state, _ := stateOf(node)
 	return state == Ready && !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-		prefix, _, _ := strings.Cut(taint.Key, "/")
-		return taint.Effect != corev1.TaintEffectPreferNoSchedule &&
-			(prefix == "node.kubernetes.io" || prefix == "node.cloudprovider.kubernetes.io")
+		return strings.HasPrefix(taint.Key, "node.kubernetes.io/") && taint.Effect != corev1.TaintEffectPreferNoSchedule
 	})
 }
 
@@ -29,14 +27,14 @@ func takesPods(node *corev1.Node) bool {
 // the device has slots. If one of these takes no Pods and holds no slot, while a later one
 // takes Pods, all that cannot run a broker go to the end. A node that returns moves nothing.
 func order(instance *v0.Instance, closed map[string]bool) []string {
-	nodes, held := instance.Spec.Nodes, holders(instance)
-	chosen := min(int(instance.Spec.Capacity), len(nodes))
+	nodes := instance.Spec.Nodes
+	chosen := nodes[:min(int(instance.Spec.Capacity), len(nodes))]
 	open := func(node string) bool { return !closed[node] }
 	keeps := func(node string) bool {
-		return open(node) || slices.Contains(held, node) && slices.Contains(nodes[:chosen], node)
+		return open(node) || slices.Contains(chosen, node) && slices.Contains(holders(instance), node)
 	}
 	moves := func(node string) bool { return !keeps(node) }
-	if !instance.Spec.Shared || !slices.ContainsFunc(nodes[:chosen], moves) || !slices.ContainsFunc(nodes[chosen:], open) {
+	if !instance.Spec.Shared || !slices.ContainsFunc(chosen, moves) || !slices.ContainsFunc(nodes[len(chosen):], open) {
 		return nodes
 	}
 	return append(slices.DeleteFunc(slices.Clone(nodes), moves), slices.DeleteFunc(slices.Clone(nodes), keeps)...)
@@ -56,7 +54,10 @@ func (r *reconciler) reorder(ctx context.Context, name string, node *corev1.Node
 		if slices.Equal(ordered, instances[i].Spec.Nodes) {
 			continue
 		}
-		err := r.patch(ctx, &instances[i], append(unchanged(&instances[i]), jsonpatch.Replace("/spec/nodes", ordered)))
+		err := r.patch(ctx, &instances[i], jsonpatch.Patch{
+			jsonpatch.Test("/metadata/resourceVersion", instances[i].ResourceVersion), // or a claim may have been written
+			jsonpatch.Replace("/spec/nodes", ordered),
+		})
 		if err == nil {
 			log.FromContext(ctx).Info("Moved nodes that take no Pods to the end", "instance", instances[i].Name, "nodes", ordered)
 		} else if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) { // an event of what has changed follows

@@ -63,7 +63,6 @@ func TestTakesPods(t *testing.T) {
 		"not ready":    {func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown }, false},
 		"disk is full": {tainted(corev1.TaintNodeDiskPressure, corev1.TaintEffectNoSchedule), false},
 		"switched off": {tainted(corev1.TaintNodeOutOfService, corev1.TaintEffectNoExecute), false},
-		"of a cloud":   {tainted("node.cloudprovider.kubernetes.io/shutdown", corev1.TaintEffectNoSchedule), false},
 		"a preference": {tainted(corev1.TaintNodeDiskPressure, corev1.TaintEffectPreferNoSchedule), true},
 		"of a role":    {tainted("node-role.kubernetes.io/control-plane", corev1.TaintEffectNoSchedule), true},
 		"of a user":    {tainted("dedicated", corev1.TaintEffectNoSchedule), true},

@@ -41,7 +41,7 @@ func TestWhenANodeIsRemoved(t *testing.T) {
 		"replaced": {"another node of the same name gets the whole grace period", []sight{{0, NotReady, "u"}, {4, NotReady, "v"}},
 			nil, at(9)},
 		"in use": {"Pods are not watched: they are listed again", []sight{{0, NotReady, "u"}},
-			func(o *outage) { o.recordUse(cam, at(5)) }, at(10)},
+			func(o *outage) { o.lastUsed[cam] = at(5) }, at(10)},
 		"re-added by its agent": {"the agent is alive; the controller backs off", []sight{{0, NotReady, "u"}},
 			func(o *outage) { o.removals.record(cam, at(5)) }, at(15)},
 		"re-added three times": {"the back-off doubles", []sight{{0, NotReady, "u"}},
@@ -83,7 +83,7 @@ func TestWhenANodeIsRemoved(t *testing.T) {
 
 func TestUseEndsWithTheNode(t *testing.T) {
 	all := outages{}
-	all.observe("a", NotReady, "u", at(0)).recordUse(cam, at(5))
+	all.observe("a", NotReady, "u", at(0)).lastUsed[cam] = at(5)
 	if got, want := all.observe("a", Gone, "", at(6)).due(cam, gracePeriods), at(6.5); !got.Equal(want) {
 		t.Errorf("the Pods of a deleted node are garbage: due at %s, want %s", got, want)
 	}

@@ -139,7 +139,7 @@ func (r *reconciler) removeFrom(
 		key := client.ObjectKeyFromObject(instance)
 		action := decide(instance, node, used.includes(instance))
 		if action == Keep {
-			lost.recordUse(key, now)
+			lost.lastUsed[key] = now
 			next = deadline.Earliest(next, lost.due(key, r.options))
 			continue
 		}
