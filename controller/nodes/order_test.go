@@ -67,7 +67,8 @@ func TestTakesPods(t *testing.T) {
 		"of a role":    {tainted("node-role.kubernetes.io/control-plane", corev1.TaintEffectNoSchedule), true},
 		"of a user":    {tainted("dedicated", corev1.TaintEffectNoSchedule), true},
 	} {
-		node := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
+		ready := []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		node := &corev1.Node{Status: corev1.NodeStatus{Conditions: ready}}
 		before := Reduce(node)
 		tc.change(node)
 		if takesPods(node) != tc.want || takesPods(Reduce(node)) != tc.want {
