@@ -15,10 +15,19 @@ import (
 	"akri.sh/akri/controller/nodes"
 )
 
+// open creates a node that takes Pods. The API server taints new nodes until a controller
+// removes the taint.
+func (w *world) open(name string) string {
+	w.T.Helper()
+	node := w.node(name)
+	w.cordon(node, false)
+	return node
+}
+
 // cordon makes a node unschedulable, or schedulable again.
 func (w *world) cordon(node string, unschedulable bool) {
 	w.T.Helper()
-	patch := fmt.Appendf(nil, `{"spec": {"unschedulable": %t}}`, unschedulable)
+	patch := fmt.Appendf(nil, `{"spec": {"unschedulable": %t, "taints": null}}`, unschedulable)
 	target := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
 	if err := w.Patch(w.T.Context(), target, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		w.T.Fatal(err)
@@ -48,7 +57,7 @@ func (w *world) ordered(name string, want ...string) {
 
 func TestNodesThatTakeNoPodsAreLast(t *testing.T) {
 	w := newWorld(t)
-	a, b, c := w.node("a"), w.node("b"), w.node("c")
+	a, b, c := w.open("a"), w.open("b"), w.open("c")
 	one := func(name string, on ...string) {
 		w.device(name, true, on)
 		instance := w.instance(name)
@@ -95,7 +104,7 @@ func TestNodesThatTakeNoPodsAreLast(t *testing.T) {
 // A claim that is written at the same time is kept, with the node's position.
 func TestAClaimPreventsTheMove(t *testing.T) {
 	w := newWorld(t)
-	a, b := w.node("a"), w.node("b")
+	a, b := w.open("a"), w.open("b")
 	w.device("cams-cam", true, []string{a, b})
 	instance := w.instance("cams-cam")
 	instance.Spec.Capacity = 1
@@ -107,8 +116,6 @@ func TestAClaimPreventsTheMove(t *testing.T) {
 	w.run(nodes.Options{NotReadyGrace: never})
 	w.cordon(a, true)
 	<-claimed
-	w.cordon(b, true)
-	w.cordon(b, false) // the controller has seen the claim before
 	w.ordered("cams-cam", a, b)
 	w.own("cams-cam", "")
 	w.ordered("cams-cam", b, a)
