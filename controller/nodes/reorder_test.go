@@ -44,6 +44,17 @@ func (w *world) own(name, owner string) {
 	}
 }
 
+// single creates an Instance with one slot.
+func (w *world) single(name string, on ...string) {
+	w.T.Helper()
+	w.device(name, true, on)
+	instance := w.instance(name)
+	instance.Spec.Capacity = 1
+	if err := w.Update(w.T.Context(), instance); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
 // ordered waits until an Instance lists its nodes in an order.
 func (w *world) ordered(name string, want ...string) {
 	w.T.Helper()
@@ -58,16 +69,8 @@ func (w *world) ordered(name string, want ...string) {
 func TestNodesThatTakeNoPodsAreLast(t *testing.T) {
 	w := newWorld(t)
 	a, b, c := w.open("a"), w.open("b"), w.open("c")
-	one := func(name string, on ...string) {
-		w.device(name, true, on)
-		instance := w.instance(name)
-		instance.Spec.Capacity = 1
-		if err := w.Update(t.Context(), instance); err != nil {
-			t.Fatal(err)
-		}
-	}
-	one("cams-used", a, b, c)
-	one("cams-free", a, c)
+	w.single("cams-used", a, b, c)
+	w.single("cams-free", a, c)
 	w.own("cams-used", a)
 	w.cordon(c, true) // while no controller runs
 	w.run(nodes.Options{NotReadyGrace: never})
@@ -105,17 +108,14 @@ func TestNodesThatTakeNoPodsAreLast(t *testing.T) {
 func TestAClaimPreventsTheMove(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.open("a"), w.open("b")
-	w.device("cams-cam", true, []string{a, b})
-	instance := w.instance("cams-cam")
-	instance.Spec.Capacity = 1
-	if err := w.Update(t.Context(), instance); err != nil {
-		t.Fatal(err)
-	}
+	w.single("cams-cam", a, b)
 	claimed := make(chan bool)
 	w.once(http.MethodPatch, "/instances/cams-cam", func() { w.own("cams-cam", a); close(claimed) })
 	w.run(nodes.Options{NotReadyGrace: never})
 	w.cordon(a, true)
 	<-claimed
+	w.single("cams-later", a, b)
+	w.ordered("cams-later", b, a) // so the controller has been answered
 	w.ordered("cams-cam", a, b)
 	w.own("cams-cam", "")
 	w.ordered("cams-cam", b, a)
