@@ -63,8 +63,8 @@ func (s *scope) nodes() []any {
 }
 
 // brokerNodes returns the nodes that brokers with one Pod per node run on: as many as
-// the device has slots. Those that have seen the device longest are chosen, so that a
-// node that joins does not move a running broker.
+// the device has slots. The first ones are chosen: a node that joins, and so is the last, does
+// not move a running broker. The controller puts nodes that take no Pods last (controller/nodes).
 func (s *scope) brokerNodes() []any {
 	if s.brokerList == nil {
 		distinct := make([]string, 0, len(s.values.Instance.Nodes))

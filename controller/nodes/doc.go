@@ -5,6 +5,7 @@
 // itself from the Instances that it sees. This package removes it and frees its
 // slots (lost.go: what is done; outage.go: when; use.go: what prevents it). An
 // Instance without nodes is deleted after a grace period of its own (unseen.go).
+// Nodes that take no Pods become the last of an Instance, so that brokers use others (order.go).
 // The failures that the agent of a deleted node has reported are removed from the
 // status of Configurations (failures.go); those of a node that exists are kept.
 // The kubelet never removes a resource from its node's status, it only sets it to

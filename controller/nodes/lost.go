@@ -36,12 +36,7 @@ func decide(instance *v0.Instance, node string, used bool) Action {
 // only left their label on it, sorted. An owner that cannot be parsed counts as the name
 // of a node, which does not exist.
 func nodesOf(instance *v0.Instance) []string {
-	nodes := slices.Clone(instance.Spec.Nodes)
-	for _, value := range instance.Spec.DeviceUsage {
-		if value != "" {
-			nodes = append(nodes, holder(value))
-		}
-	}
+	nodes := append(holders(instance), instance.Spec.Nodes...)
 	for label := range instance.Labels {
 		if node, found := v0.NodeOfLabel(label); found {
 			nodes = append(nodes, node)
@@ -49,6 +44,16 @@ func nodesOf(instance *v0.Instance) []string {
 	}
 	slices.Sort(nodes)
 	return slices.Compact(nodes)
+}
+
+// holders returns the nodes that hold a slot, as often as they do.
+func holders(instance *v0.Instance) (nodes []string) {
+	for _, value := range instance.Spec.DeviceUsage {
+		if value != "" {
+			nodes = append(nodes, holder(value))
+		}
+	}
+	return nodes
 }
 
 // holder returns the node that holds a slot.

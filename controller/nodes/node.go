@@ -46,9 +46,10 @@ func addToScheme(scheme *runtime.Scheme) {
 
 // Reduce returns a node with only the fields that this package reads, so that a
 // cache of many nodes is small: its name and UID, the status of its Ready
-// condition, and the resources of Akri that are 0.
+// condition, as unschedulable whether it takes no Pods, and the resources of Akri that are 0.
 func Reduce(node *corev1.Node) *corev1.Node {
 	reduced := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion}}
+	reduced.Spec.Unschedulable = !takesPods(node)
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
 			reduced.Status.Conditions = []corev1.NodeCondition{{Type: condition.Type, Status: condition.Status}}
@@ -93,5 +94,5 @@ func sameNode(a, b *corev1.Node) bool {
 	stateA, uidA := stateOf(a)
 	stateB, uidB := stateOf(b)
 	names := func(node *corev1.Node) []corev1.ResourceName { return slices.Sorted(maps.Keys(node.Status.Capacity)) }
-	return stateA == stateB && uidA == uidB && slices.Equal(names(a), names(b))
+	return stateA == stateB && uidA == uidB && takesPods(a) == takesPods(b) && slices.Equal(names(a), names(b))
 }

@@ -27,10 +27,10 @@ const (
 type outage struct {
 	state    State
 	uid      types.UID
-	since    time.Time // in this state
-	lastUsed map[types.NamespacedName]time.Time
-	removals removals // from Instances
-	cleared  removals // from the failures of Configurations
+	since    time.Time                          // in this state
+	lastUsed map[types.NamespacedName]time.Time // by Pods, which are not watched: they are listed again after another grace period
+	removals removals                           // from Instances
+	cleared  removals                           // from the failures of Configurations
 	// staleReads is the number of times that the cache was found stale, and readAfter is
 	// when the node may be read again. Both are zero if it was not.
 	staleReads int
@@ -89,15 +89,6 @@ func (o *outage) recordStale(now time.Time) {
 
 // recordFresh records that the cache was not stale.
 func (o *outage) recordFresh() { o.staleReads, o.readAfter = 0, time.Time{} }
-
-// recordUse records that a Pod on the node uses an Instance. Pods are not watched;
-// they are listed again after another grace period.
-func (o *outage) recordUse(instance types.NamespacedName, now time.Time) { o.lastUsed[instance] = now }
-
-// recordRemoval records that the node was removed from an Instance.
-func (o *outage) recordRemoval(instance types.NamespacedName, now time.Time) {
-	o.removals.record(instance, now)
-}
 
 // outages holds the outages of all nodes. It is not safe for concurrent use.
 type outages map[string]*outage

@@ -41,23 +41,23 @@ func TestWhenANodeIsRemoved(t *testing.T) {
 		"replaced": {"another node of the same name gets the whole grace period", []sight{{0, NotReady, "u"}, {4, NotReady, "v"}},
 			nil, at(9)},
 		"in use": {"Pods are not watched: they are listed again", []sight{{0, NotReady, "u"}},
-			func(o *outage) { o.recordUse(cam, at(5)) }, at(10)},
+			func(o *outage) { o.lastUsed[cam] = at(5) }, at(10)},
 		"re-added by its agent": {"the agent is alive; the controller backs off", []sight{{0, NotReady, "u"}},
-			func(o *outage) { o.recordRemoval(cam, at(5)) }, at(15)},
+			func(o *outage) { o.removals.record(cam, at(5)) }, at(15)},
 		"re-added three times": {"the back-off doubles", []sight{{0, NotReady, "u"}},
 			func(o *outage) {
-				o.recordRemoval(cam, at(5))
-				o.recordRemoval(cam, at(15))
-				o.recordRemoval(cam, at(35))
+				o.removals.record(cam, at(5))
+				o.removals.record(cam, at(15))
+				o.removals.record(cam, at(35))
 			}, at(75)},
 		"re-added very often": {"the back-off is limited: the agent may have died since", []sight{{0, NotReady, "u"}},
 			func(o *outage) {
 				for range 100 {
-					o.recordRemoval(cam, at(5))
+					o.removals.record(cam, at(5))
 				}
 			}, at(5 + 24*60)},
 		"another Instance": {"each Instance has its own back-off", []sight{{0, NotReady, "u"}},
-			func(o *outage) { o.recordRemoval(types.NamespacedName{Name: "other"}, at(5)) }, at(5)},
+			func(o *outage) { o.removals.record(types.NamespacedName{Name: "other"}, at(5)) }, at(5)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := outages{}
@@ -83,7 +83,7 @@ func TestWhenANodeIsRemoved(t *testing.T) {
 
 func TestUseEndsWithTheNode(t *testing.T) {
 	all := outages{}
-	all.observe("a", NotReady, "u", at(0)).recordUse(cam, at(5))
+	all.observe("a", NotReady, "u", at(0)).lastUsed[cam] = at(5)
 	if got, want := all.observe("a", Gone, "", at(6)).due(cam, gracePeriods), at(6.5); !got.Equal(want) {
 		t.Errorf("the Pods of a deleted node are garbage: due at %s, want %s", got, want)
 	}

@@ -18,6 +18,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/deadline"
+	"akri.sh/akri/internal/jsonpatch"
 )
 
 // maxListedPods limits how many Pods are in memory at a time. Users may give each a megabyte.
@@ -37,11 +38,13 @@ type reconciler struct {
 	options Options
 	now     func() time.Time
 	outages outages
+	closed  map[string]bool           // the nodes that take no Pods
 	stale   map[string]staleResources // by node
 	events  events.EventRecorder
 }
 
-// Reconcile removes what a lost node has left, and stale resources from a node.
+// Reconcile removes what a lost node has left, and stale resources from a node, and puts
+// nodes that take no Pods last.
 // The node may no longer exist.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	node, err := readNode(ctx, r.cache, request.Name)
@@ -50,7 +53,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	nextLost, errLost := r.reconcileLost(ctx, request.Name, node)
 	nextStale, errStale := r.reconcileStale(ctx, request.Name, node)
-	if err := errors.Join(errLost, errStale); err != nil {
+	if err := errors.Join(errLost, errStale, r.reorder(ctx, request.Name, node)); err != nil {
 		return reconcile.Result{}, err
 	}
 	next := deadline.Earliest(nextLost, nextStale)
@@ -136,7 +139,7 @@ func (r *reconciler) removeFrom(
 		key := client.ObjectKeyFromObject(instance)
 		action := decide(instance, node, used.includes(instance))
 		if action == Keep {
-			lost.recordUse(key, now)
+			lost.lastUsed[key] = now
 			next = deadline.Earliest(next, lost.due(key, r.options))
 			continue
 		}
@@ -144,7 +147,7 @@ func (r *reconciler) removeFrom(
 			errs = append(errs, fmt.Errorf("remove node %s, which is %s, from Instance %s: %w", node, state, key, err))
 			continue
 		}
-		lost.recordRemoval(key, now)
+		lost.removals.record(key, now)
 		log.FromContext(ctx).Info("Removed a lost node from an Instance", "state", state, "instance", key, "action", action)
 		note := "node %s is %s: removed it from this Instance and freed its slots"
 		if action == Delete {
@@ -160,9 +163,13 @@ func (r *reconciler) execute(ctx context.Context, action Action, instance *v0.In
 	if action == Delete {
 		return deleteInstance(ctx, r.client, instance)
 	}
+	return r.patch(ctx, instance, nodeRemoval(instance, node))
+}
+
+func (r *reconciler) patch(ctx context.Context, instance *v0.Instance, patch jsonpatch.Patch) error {
 	target := &v0.Instance{ObjectMeta: metav1.ObjectMeta{Namespace: instance.Namespace, Name: instance.Name}}
-	patch := client.RawPatch(types.JSONPatchType, nodeRemoval(instance, node).Encode())
-	return explainConflict(r.client.Patch(ctx, target, patch, client.FieldOwner(v0.FieldManagerController)))
+	raw := client.RawPatch(types.JSONPatchType, patch.Encode())
+	return explainConflict(r.client.Patch(ctx, target, raw, client.FieldOwner(v0.FieldManagerController)))
 }
 
 // instancesOn returns the Instances that a node sees or holds a slot of.

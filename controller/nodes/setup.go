@@ -60,7 +60,8 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 func setupNodes(mgr manager.Manager, options Options) error {
 	c, err := newController("node", mgr, &reconciler{
 		cache: mgr.GetCache(), api: mgr.GetAPIReader(), client: mgr.GetClient(), options: options, now: time.Now,
-		outages: outages{}, stale: map[string]staleResources{}, events: mgr.GetEventRecorder(v0.FieldManagerController),
+		outages: outages{}, closed: map[string]bool{}, stale: map[string]staleResources{},
+		events: mgr.GetEventRecorder(v0.FieldManagerController),
 	})
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func nodesOfInstance(nodes cache.Cache) handler.TypedEventHandler[*v0.Instance, 
 			enqueue(nodesOf(e.Object), q)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v0.Instance], q queue) {
-			if !slices.Equal(e.ObjectOld.Spec.Nodes, e.ObjectNew.Spec.Nodes) ||
+			if e.ObjectOld.Spec.Capacity != e.ObjectNew.Spec.Capacity || !slices.Equal(e.ObjectOld.Spec.Nodes, e.ObjectNew.Spec.Nodes) ||
 				!maps.Equal(e.ObjectOld.Spec.DeviceUsage, e.ObjectNew.Spec.DeviceUsage) ||
 				!maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) {
 				enqueue(nodesOf(e.ObjectNew), q)

@@ -3,6 +3,7 @@ package claims
 import (
 	"errors"
 	"maps"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -189,16 +190,17 @@ func TestProbePatch(t *testing.T) {
 	}
 }
 
-// TestRecordIsBounded checks that keys that cannot be slots are not passed on.
+// TestRecordIsBounded checks that keys that cannot be slots are not passed on, unlike all else.
 func TestRecordIsBounded(t *testing.T) {
 	instance := &v0.Instance{ObjectMeta: metav1.ObjectMeta{Name: "cam", UID: "u", ResourceVersion: "7"}, Spec: v0.InstanceSpec{
+		Nodes: []string{"node-b", "node-a"},
 		DeviceUsage: map[string]v0.SlotOwner{
 			"cam-0": "node-a", "cam-999": "C:x:node-b", "cam-1000": "node-a", "cam-2000000000": "node-a", "cam--1": "node-a", "cam-01": "node-a",
 			"cam": "node-a", "door-1": "node-a", "cam-2": "C::",
 		},
 	}}
 	want := map[int]v0.Owner{0: {Node: "node-a"}, 999: {Node: "node-b", VirtualID: "x"}, 2: {Node: "C::"}}
-	if got := Record(instance); !maps.Equal(got.Usage, want) || got.Version != 7 {
+	if got := Record(instance); !maps.Equal(got.Usage, want) || !slices.Equal(got.Nodes, instance.Spec.Nodes) || got.Version != 7 {
 		t.Errorf("record %+v", got)
 	}
 }

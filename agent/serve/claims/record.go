@@ -7,12 +7,13 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Record returns the owners of an Instance's slots. It skips keys that cannot be slots
+// Record returns what an Instance says of its slots. It skips keys that cannot be slots
 // of the Instance. A value that cannot be parsed counts as another owner.
 func Record(instance *v0.Instance) slots.Record {
 	record := slots.Record{
 		Version:       Version(instance),
 		Configuration: instance.Spec.ConfigurationName,
+		Nodes:         instance.Spec.Nodes,
 		Usage:         make(map[int]v0.Owner, len(instance.Spec.DeviceUsage)),
 	}
 	for name, value := range instance.Spec.DeviceUsage {

@@ -46,7 +46,11 @@ func (s *snapshot) event() *slots.Record {
 }
 
 func (o *object) record() snapshot {
-	return snapshot{slots.Record{Version: o.version, Configuration: configuration, Usage: maps.Clone(o.usage)}, o.capacity}
+	record := slots.Record{Version: o.version, Configuration: configuration, Usage: maps.Clone(o.usage)}
+	if !o.w.former {
+		record.Nodes = slices.Collect(maps.Keys(o.labels))
+	}
+	return snapshot{record, o.capacity}
 }
 
 // changed gives the object a new version and sends it to the nodes.

@@ -51,6 +51,8 @@ type Record struct {
 	Version uint64
 	// Configuration is the name of the Instance's Configuration; "" if it is not known.
 	Configuration string
+	// Nodes are those that see the device, in any order.
+	Nodes []string
 	// Usage are the owners. A slot without an entry is free.
 	Usage map[int]v0.Owner
 }

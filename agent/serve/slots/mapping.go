@@ -107,7 +107,7 @@ func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, 
 	return Ref{}, nil, false
 }
 
-// pick returns the first available slot of the Instance that has most of them and is
+// pick returns the available slot that this node prefers of the Instance that has most of them and is
 // not used.
 func (g *group) pick(used map[string]bool) (Ref, bool) {
 	var best *instance
@@ -122,12 +122,13 @@ func (g *group) pick(used map[string]bool) (Ref, bool) {
 	if best == nil {
 		return Ref{}, false
 	}
-	for _, number := range best.numbers() {
-		if best.usable(number, best.slots[number]) {
-			return Ref{best.name, number}, true
+	first, found := Ref{best.name, 0}, false
+	for number, s := range best.slots {
+		if best.usable(number, s) && (!found || best.turn(number) < best.turn(first.Slot)) {
+			first.Slot, found = number, true
 		}
 	}
-	return Ref{}, false
+	return first, found
 }
 
 // pending reports whether a patch in flight may make a slot of another Instance

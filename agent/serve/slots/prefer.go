@@ -7,7 +7,7 @@ import (
 )
 
 // apply suggests first the IDs in Must, then those that this node already owns, which
-// cost no request, then free ones, the lowest first. Of a group, it suggests IDs that
+// cost no request, then free ones, in their turn. Of a group, it suggests IDs that
 // map to different Instances, if there are enough.
 func (e PreferenceAsked) apply(m *Machine) []Command {
 	r := m.roster(e.Resource)
@@ -28,9 +28,37 @@ func (e PreferenceAsked) apply(m *Machine) []Command {
 
 func (m *Machine) preferSlots(inst *instance, e PreferenceAsked, rest []int) []int {
 	slices.SortFunc(rest, func(a, b int) int {
-		return cmp.Or(cmp.Compare(m.rank(inst, a), m.rank(inst, b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(m.rank(inst, a), m.rank(inst, b)), cmp.Compare(inst.turn(a), inst.turn(b)), cmp.Compare(a, b))
 	})
 	return append(slices.Clone(e.Must), rest[:min(len(rest), max(0, e.Size-len(e.Must)))]...)
+}
+
+// place is the position of this node among those that see a device, by name.
+type place struct{ index, of int }
+
+func placeOf(node string, nodes []string) (p place) {
+	p.of = len(nodes)
+	for _, other := range nodes {
+		if other < node {
+			p.index++
+		}
+	}
+	return p
+}
+
+// turn orders the free slots of a device for this node; the lowest comes first. Two nodes
+// that choose the same at once cost a Pod. So each takes a share of its own, and then those
+// of the nodes after it from the end: two nodes meet only at the last free slot.
+func (i *instance) turn(number int) int {
+	if i.place.of == 0 || number >= i.capacity {
+		return number
+	}
+	owner := ((number+1)*i.place.of - 1) / i.capacity // the share of node k begins at k*capacity/of
+	distance := (owner - i.place.index + i.place.of) % i.place.of
+	if distance == 0 {
+		return number
+	}
+	return (distance+1)*i.capacity - number
 }
 
 // rank orders slots for a suggestion; the lowest rank comes first.

@@ -69,6 +69,7 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 		}
 		inst.recorded, inst.gone = true, false
 		inst.version, inst.usage = record.Version, record.Usage
+		inst.place = placeOf(m.node, record.Nodes)
 		m.join(inst, record.Configuration)
 	}
 	for number, owner := range inst.usage {

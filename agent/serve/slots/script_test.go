@@ -118,7 +118,9 @@ func (l *scriptLine) record() *slots.Record {
 	if l.options["version"] == "" {
 		return nil
 	}
-	r := &slots.Record{Version: l.version("version"), Configuration: l.options["of"], Usage: map[int]v0.Owner{}}
+	r := &slots.Record{
+		Version: l.version("version"), Configuration: l.options["of"], Nodes: strings.Fields(l.options["nodes"]), Usage: map[int]v0.Owner{},
+	}
 	for entry := range strings.FieldsSeq(l.options["usage"]) {
 		slot, value, _ := strings.Cut(entry, ":")
 		owner, err := v0.ParseOwner(value)

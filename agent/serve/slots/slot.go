@@ -116,6 +116,7 @@ type instance struct {
 	recorded bool
 	version  uint64
 	usage    map[int]v0.Owner
+	place    place
 	// gone means that the Instance was deleted. left means that the record is no longer
 	// kept up to date, because the Instance does not have this node's label.
 	gone, left bool

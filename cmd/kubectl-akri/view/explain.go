@@ -196,7 +196,7 @@ func sourceOf(read templating.Input, configuration *v0.Configuration) string {
 	name, _, _ := strings.Cut(read.Name, ".")
 	switch name {
 	case "BROKER_NODES":
-		return "the first nodes that saw the device, as many as it has slots"
+		return "the first nodes of the Instance, as many as it has slots"
 	case "CAPACITY":
 		return "spec.capacity of the Configuration"
 	case "CONFIGURATION_NAME", "NAMESPACE":
