@@ -27,7 +27,7 @@ type renderedTemplate struct {
 // checkRendering renders the templates for made-up devices. It denies objects that may never
 // be rendered, templates that fail for every guess or render different objects for
 // the same device, and objects that two devices or two templates would both own. It warns
-// of objects that will not work as expected.
+// of objects that will not work as expected, alone or together.
 func (c *Chain) checkRendering(
 	ctx context.Context, r admissionRequest, compiled *templates.Templates, candidates []*candidate, devices deviceFactory,
 ) ([]renderedTemplate, []Finding) {
@@ -39,22 +39,31 @@ func (c *Chain) checkRendering(
 	defer release()
 	var advised []Finding
 	warned := map[string]bool{}
-	judge := func(object templating.Object, values templating.Values) []Finding {
-		tmpl := candidateOf(candidates, object.Origin.Level, object.Origin.Index)
-		for _, warning := range advice.Of(tmpl.source, object, values) {
-			mistake := warning.In("").Mistake
-			// One warning for a field is enough, with whatever devices it is rendered.
-			if mistake.Path = tmpl.field(mistake.Path); !warned[mistake.Path] {
-				warned[mistake.Path] = true
-				advised = append(advised, Finding{Warn, mistake})
-			}
+	advise := func(tmpl *candidate, warning templating.Diagnostic) {
+		mistake := warning.In("").Mistake
+		// One warning for a field is enough, with whatever devices it is rendered.
+		if mistake.Path = tmpl.field(mistake.Path); !warned[mistake.Path] {
+			warned[mistake.Path] = true
+			advised = append(advised, Finding{Warn, mistake})
 		}
-		return confined(c.policy, r.configuration, tmpl, object.Content, object.Directives.OnConflict)
+	}
+	judge := func(object templating.Object, values templating.Values) (advice.Member, []Finding) {
+		tmpl := candidateOf(candidates, object.Origin.Level, object.Origin.Index)
+		member, warnings := advice.Of(tmpl.source, object, values)
+		for _, warning := range warnings {
+			advise(tmpl, warning)
+		}
+		return member, confined(c.policy, r.configuration, tmpl, object.Content, object.Directives.OnConflict)
 	}
 	var sim *simulation
 	err = c.compute(ctx, r, func(pass func() bool) { sim = simulate(ctx, r.configuration, compiled, devices, judge, pass) })
 	if err != nil {
 		return nil, []Finding{tooBusy(err)}
+	}
+	for _, round := range sim.rounds {
+		for _, warning := range round.together() {
+			advise(candidateOf(candidates, warning.Origin.Level, warning.Origin.Index), warning)
+		}
 	}
 	renderings := make([]renderedTemplate, 0, len(candidates))
 	for _, tmpl := range candidates {
@@ -116,19 +125,32 @@ type guessRound struct {
 	group                 output // at configuration level
 }
 
+// together returns the warnings about what the objects of a round do to each other, if it
+// has all of them.
+func (r guessRound) together() templating.Diagnostics {
+	var members []advice.Member
+	for _, rendered := range []output{r.first, r.second, r.shared, r.group} {
+		if members = append(members, rendered.members...); len(rendered.diagnostics) > 0 {
+			return nil
+		}
+	}
+	return advice.Together(members)
+}
+
 // output is the result of rendering a list of templates.
 type output struct {
 	objects     []outline
+	members     []advice.Member
 	diagnostics templating.Diagnostics
 }
 
 // simulate renders the templates with each guess while there is time: templating
 // limits the cost of each template, but many templates may cost more than a review
-// may take. It holds one object at a time. judge returns the findings about an
-// object that must not be rendered. After each template, pass lets others compute.
+// may take. It holds one object at a time. judge returns what is to be kept of an object, and
+// the findings about one that must not be rendered. After each template, pass lets others compute.
 func simulate(
 	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, devices deviceFactory,
-	judge func(templating.Object, templating.Values) []Finding, pass func() bool,
+	judge func(templating.Object, templating.Values) (advice.Member, []Finding), pass func() bool,
 ) *simulation {
 	s := &simulation{compiled: compiled, devices: devices}
 	rendered := false // the first list
@@ -143,8 +165,9 @@ func simulate(
 		var list output
 		list.diagnostics = set.Each(values, func(object templating.Object) {
 			one := outlineOf(object, &values)
-			one.refused = judge(object, values)
-			list.objects = append(list.objects, one)
+			var member advice.Member
+			member, one.refused = judge(object, values)
+			list.objects, list.members = append(list.objects, one), append(list.members, member)
 		}, stop)
 		rendered = true
 		return list

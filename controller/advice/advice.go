@@ -13,24 +13,25 @@ import (
 )
 
 // Of returns the warnings about an object that was rendered with some values from a
-// template as its author wrote it; nil for one of Akri's old fields. They have no Origin.
-func Of(source map[string]any, object templating.Object, values templating.Values) templating.Diagnostics {
+// template as its author wrote it; nil for one of Akri's old fields. They have no Origin. What
+// [Together] needs to know of the object comes with them.
+func Of(source map[string]any, object templating.Object, values templating.Values) (Member, templating.Diagnostics) {
 	apiVersion, _ := object.Content["apiVersion"].(string)
 	name, _ := object.Content["kind"].(string)
 	kind := schema.FromAPIVersionAndKind(apiVersion, name).GroupKind()
-	warnings := ofPods(source, kind, object, values)
+	m := Member{Object: object, source: source, values: values, kind: kind}
+	warnings := m.ofPods()
+	m.read()
 	if source == nil {
 		warnings = append(warnings, ofTexts(object.Origin.Level, nil, object.Content)...)
 	}
 	switch kind {
-	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
-		return append(warnings, ofUpdate(source, object.Content, values)...)
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
-		return append(warnings, ofJob(source, object)...)
+		return m, append(warnings, ofJob(source, object)...)
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
-		return append(warnings, ofClaim(source, object.Origin.Level)...)
+		return m, append(warnings, ofClaim(source, object.Origin.Level)...)
 	}
-	return warnings
+	return m, warnings
 }
 
 func warning(field templating.Path, cause, hint string) templating.Diagnostic {

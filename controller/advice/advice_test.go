@@ -26,10 +26,16 @@ func warned(t *testing.T, level templating.Level, capacity int64, text string) s
 		t.Fatalf("%v %v", mistakes, more)
 	}
 	var lines []string
+	var members []Member
 	for _, object := range objects {
-		for _, mistake := range Of(source, object, values) {
+		member, warnings := Of(source, object, values)
+		members = append(members, member)
+		for _, mistake := range warnings {
 			lines = append(lines, mistake.In("").Error())
 		}
+	}
+	for _, mistake := range Together(members) {
+		lines = append(lines, mistake.In("").Error())
 	}
 	return strings.Join(lines, "\n")
 }
@@ -143,7 +149,8 @@ spec:
 	}
 	var got []string
 	object := templating.Object{Content: content, Directives: templating.Directives{Once: true}}
-	for _, d := range Of(nil, object, templating.Values{Configuration: "cam"}) {
+	_, warnings := Of(nil, object, templating.Values{Configuration: "cam"})
+	for _, d := range warnings {
 		got = append(got, d.In("").Path+" "+d.Hint)
 	}
 	const container = "spec.template.spec.containers[0]."
@@ -161,7 +168,7 @@ spec:
 		Origin:  templating.Origin{Level: templating.ConfigurationLevel},
 		Content: map[string]any{"apiVersion": "v1", "kind": "Service", "spec": map[string]any{"externalName": "{{ NAME }}"}},
 	}
-	warnings := Of(nil, service, templating.Values{Configuration: "cam"})
+	_, warnings = Of(nil, service, templating.Values{Configuration: "cam"})
 	if len(warnings) != 1 || !strings.HasPrefix(warnings[0].Hint, "write an expression in configurationBrokerResources, to which") {
 		t.Errorf("warned %v of the Service of the Configuration", warnings)
 	}

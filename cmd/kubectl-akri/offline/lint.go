@@ -194,26 +194,41 @@ func checkRendered(in *cases.Input) (findings []finding.Finding) {
 	return append(findings, advise(in, objects, slices.Concat(in.Mistakes, mistakes))...)
 }
 
-// advise warns of objects that will not work as expected, with devices that one node sees or
-// several. One warning for a field is enough, with whatever devices it is rendered. Templates
-// with mistakes wait: their objects may lack what the advice would ask for.
+// advise warns of objects that will not work as expected, alone or together, with devices that
+// one node sees or several. One warning for a field is enough, with whatever devices it is
+// rendered. Templates with mistakes wait: their objects may lack what the advice would ask for.
 func advise(in *cases.Input, objects []cases.Rendered, mistakes []finding.Finding) (findings []finding.Finding) {
+	renderings := [][]cases.Rendered{objects}
 	if in.Sampled {
 		shared, _ := in.Shared().Objects()
-		objects = slices.Concat(objects, shared)
+		renderings = append(renderings, shared)
 	}
 	warned := map[string]bool{}
-	for _, o := range objects {
-		if slices.ContainsFunc(mistakes, func(f finding.Finding) bool { return within(f.Path, o.Place()) }) {
-			continue
-		}
-		for _, warning := range advice.Of(o.Template, o.Object, o.Values) {
+	warn := func(o cases.Rendered, warnings templating.Diagnostics) {
+		for _, warning := range warnings {
 			found := o.Finding(warning)
 			found.Level = finding.Warning
 			if !warned[found.Path] {
 				warned[found.Path] = true
 				findings = append(findings, found)
 			}
+		}
+	}
+	for _, objects := range renderings {
+		var members []advice.Member
+		for _, o := range objects {
+			if !slices.ContainsFunc(mistakes, func(f finding.Finding) bool { return within(f.Path, o.Place()) }) {
+				member, warnings := advice.Of(o.Template, o.Object, o.Values)
+				members = append(members, member)
+				warn(o, warnings)
+			}
+		}
+		if len(mistakes) > 0 {
+			continue // what is missing may select or be selected
+		}
+		warnings := advice.Together(members)
+		for _, o := range objects {
+			warn(o, warnings.Of(o.Origin.Level, o.Origin.Index))
 		}
 	}
 	return findings
