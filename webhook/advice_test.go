@@ -26,7 +26,7 @@ func TestAdvice(t *testing.T) {
 		"an update, however many nodes there are": {instance: strings.Replace(deployment, "STRATEGY", "", 1), capacity: "1",
 			want: []string{"spec.instanceBrokerResources[0].spec.strategy: an update waits for ever"}},
 		"an update, if two nodes see the device": {instance: strings.Replace(deployment, "STRATEGY", "", 1), capacity: "2",
-			want: []string{"and there is no slot for the new one (Pods: 2, slots for each: 1, slots in all: 2)"}},
+			want: []string{"and there is no slot for the new one (Pods: 2, slots for each: 1, of others: 0, in all: 2)"}},
 		"an update that ends the old Pod first": {
 			instance: strings.Replace(deployment, "STRATEGY", "strategy: {rollingUpdate: {maxSurge: 0}}, ", 1), capacity: "1",
 		},

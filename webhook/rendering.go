@@ -39,20 +39,21 @@ func (c *Chain) checkRendering(
 	defer release()
 	var advised []Finding
 	warned := map[string]bool{}
-	advise := func(tmpl *candidate, warning templating.Diagnostic) {
-		mistake := warning.In("").Mistake
-		// One warning for a field is enough, with whatever devices it is rendered.
-		if mistake.Path = tmpl.field(mistake.Path); !warned[mistake.Path] {
-			warned[mistake.Path] = true
-			advised = append(advised, Finding{Warn, mistake})
+	advise := func(warnings templating.Diagnostics) {
+		for _, warning := range warnings {
+			mistake := warning.In("").Mistake
+			// One warning for a field is enough, with whatever devices it is rendered.
+			mistake.Path = candidateOf(candidates, warning.Origin.Level, warning.Origin.Index).field(mistake.Path)
+			if !warned[mistake.Path] {
+				warned[mistake.Path] = true
+				advised = append(advised, Finding{Warn, mistake})
+			}
 		}
 	}
 	judge := func(object templating.Object, values templating.Values) (advice.Member, []Finding) {
 		tmpl := candidateOf(candidates, object.Origin.Level, object.Origin.Index)
 		member, warnings := advice.Of(tmpl.source, object, values)
-		for _, warning := range warnings {
-			advise(tmpl, warning)
-		}
+		advise(warnings)
 		return member, confined(c.policy, r.configuration, tmpl, object.Content, object.Directives.OnConflict)
 	}
 	var sim *simulation
@@ -60,11 +61,7 @@ func (c *Chain) checkRendering(
 	if err != nil {
 		return nil, []Finding{tooBusy(err)}
 	}
-	for _, round := range sim.rounds {
-		for _, warning := range round.together() {
-			advise(candidateOf(candidates, warning.Origin.Level, warning.Origin.Index), warning)
-		}
-	}
+	advise(sim.together)
 	renderings := make([]renderedTemplate, 0, len(candidates))
 	for _, tmpl := range candidates {
 		alternatives, rejected := sim.evaluate(tmpl)
@@ -117,6 +114,8 @@ type simulation struct {
 	incomplete bool
 	// repeated is the first and the group of the first round, rendered again.
 	repeated struct{ first, group output }
+	// together are warnings about the objects of a round.
+	together templating.Diagnostics
 }
 
 // guessRound holds the renderings with one guess.
@@ -125,35 +124,25 @@ type guessRound struct {
 	group                 output // at configuration level
 }
 
-// together returns the warnings about what the objects of a round do to each other, if it
-// has all of them.
-func (r guessRound) together() templating.Diagnostics {
-	var members []advice.Member
-	for _, rendered := range []output{r.first, r.second, r.shared, r.group} {
-		if members = append(members, rendered.members...); len(rendered.diagnostics) > 0 {
-			return nil
-		}
-	}
-	return advice.Together(members)
-}
-
 // output is the result of rendering a list of templates.
 type output struct {
 	objects     []outline
-	members     []advice.Member
 	diagnostics templating.Diagnostics
 }
 
 // simulate renders the templates with each guess while there is time: templating
 // limits the cost of each template, but many templates may cost more than a review
-// may take. It holds one object at a time. judge returns what is to be kept of an object, and
-// the findings about one that must not be rendered. After each template, pass lets others compute.
+// may take. It holds one object at a time, and those of one round if they are small. judge
+// returns the findings about an object that must not be rendered. After each template, pass lets others compute.
 func simulate(
 	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, devices deviceFactory,
 	judge func(templating.Object, templating.Values) (advice.Member, []Finding), pass func() bool,
 ) *simulation {
 	s := &simulation{compiled: compiled, devices: devices}
-	rendered := false // the first list
+	rendered := false           // the first list
+	var members []advice.Member // of a round
+	var held int64
+	var failed bool
 	base := templating.Values{
 		Configuration: configuration.Name,
 		Namespace:     configuration.Namespace,
@@ -167,8 +156,12 @@ func simulate(
 			one := outlineOf(object, &values)
 			var member advice.Member
 			member, one.refused = judge(object, values)
-			list.objects, list.members = append(list.objects, one), append(list.members, member)
+			list.objects = append(list.objects, one)
+			if held += object.Allocated; held <= heldBytes {
+				members = append(members, member)
+			}
 		}, stop)
+		failed = failed || len(list.diagnostics) > 0
 		rendered = true
 		return list
 	}
@@ -187,6 +180,7 @@ func simulate(
 			break // nothing to guess, or no time left
 		}
 		first, second := devices.device(0, valueOf, false), devices.device(1, valueOf, false)
+		members, held, failed = nil, 0, false
 		began := time.Now()
 		current := guessRound{first: render(first)}
 		// The rest of the first round renders the same templates three more times.
@@ -199,6 +193,9 @@ func simulate(
 		current.second = render(second)
 		current.shared = render(devices.device(0, valueOf, true))
 		current.group = renderGroup(first, second)
+		if held <= heldBytes && !failed { // otherwise, what is missing may select or be selected
+			s.together = append(s.together, advice.Together(members)...)
+		}
 		if i == 0 {
 			s.repeated.first, s.repeated.group = render(first), renderGroup(first, second)
 		}

@@ -71,7 +71,7 @@ func (m *Member) ofPods() (warnings templating.Diagnostics) {
 			continue // which others report
 		}
 		if len(template.Path) > 0 || m.labeled() { // not a custom kind with containers
-			m.pods = append(m.pods, pods{template.Path, pod})
+			m.pods = append(m.pods, pod)
 		}
 		spec := append(slices.Clip(template.Path), templating.Key("spec"))
 		warnings = append(warnings, InitContainers(&pod.Spec, spec)...)

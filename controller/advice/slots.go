@@ -2,12 +2,16 @@ package advice
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v0 "akri.sh/akri/api/v0"
@@ -20,86 +24,92 @@ import (
 const EndOldPodFirst = `end the old Pod first, with two lines in the spec of the Deployment, "strategy:" and ` +
 	`"  rollingUpdate: {maxSurge: 0, maxUnavailable: 1}"`
 
-// surges reports whether an update ends no old Pod before a new one is ready.
-func (m *Member) surges() bool {
-	update, surge, unavailable := &m.Spec.Strategy, intstr.FromString("25%"), intstr.FromString("25%")
+// count returns how many Pods run until the object is deleted: Jobs end, a DaemonSet has one
+// Pod at least, and a wrong type is none.
+func (m *Member) count() int64 {
+	replicas := m.get("spec", "replicas")
+	if replicas == nil {
+		replicas = 1
+	}
+	count, err := strconv.ParseInt(fmt.Sprint(replicas), 10, 64)
+	if err != nil || !m.labeled() || len(m.pods) != 1 ||
+		cmp.Or(m.pods[0].Spec.RestartPolicy, corev1.RestartPolicyAlways) != corev1.RestartPolicyAlways {
+		return 0
+	}
+	return count
+}
+
+// surges returns the field that lets an update end no old Pod before a new one is ready, if any.
+func (m *Member) surges() (field string) {
+	field, surge, unavailable := "strategy", intstr.FromString("25%"), intstr.FromString("25%")
 	if m.kind.Kind == "DaemonSet" {
-		update, surge, unavailable = &m.Spec.Update, intstr.FromInt32(0), intstr.FromInt32(1)
+		field, surge, unavailable = "updateStrategy", intstr.FromInt32(0), intstr.FromInt32(1)
+	} else if m.kind.Kind != "Deployment" {
+		return ""
 	}
-	more, err := intstr.GetScaledValueFromIntOrPercent(cmp.Or(update.RollingUpdate.MaxSurge, &surge), int(m.count), true)
-	fewer, wrong := intstr.GetScaledValueFromIntOrPercent(cmp.Or(update.RollingUpdate.MaxUnavailable, &unavailable), int(m.count), false)
-	return (m.kind.Kind == "DaemonSet" || m.kind.Kind == "Deployment") && update.Type != string(appsv1.RecreateDeploymentStrategyType) &&
-		err == nil && wrong == nil && more > 0 && fewer == 0
+	var update appsv1.DeploymentStrategy // of a DaemonSet, too
+	written, _ := m.get("spec", field).(map[string]any)
+	wrong := runtime.DefaultUnstructuredConverter.FromUnstructured(written, &update)
+	rolling := cmp.Or(update.RollingUpdate, &appsv1.RollingUpdateDeployment{})
+	more, invalid := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(rolling.MaxSurge, surge), int(m.count()), true)
+	fewer, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(rolling.MaxUnavailable, unavailable), int(m.count()), false)
+	if errors.Join(wrong, invalid, err) != nil || update.Type == appsv1.RecreateDeploymentStrategyType || more == 0 || fewer > 0 {
+		return ""
+	}
+	return field
 }
 
-// slotsOf returns how many slots of a resource there are, as far as it is known: of a device,
-// and of all devices if the author asks for Pods by their number.
-func (m *Member) slotsOf(resource string) int64 {
+// slots returns how many slots each Pod has, and how many there are, by resource, as far as it
+// is known: of a device, and of all devices if the author asks for Pods by their number.
+func (m *Member) slots() (each, all map[string]int64) {
+	if m.count() == 0 {
+		return nil, nil
+	}
 	replicas, _ := templating.Keys("spec", "replicas").Lookup(m.source).(string)
-	ofDevice := func(d templating.Instance) bool { return resource == v0.ResourceName(d.Name) }
-	switch {
-	case ofDevice(m.values.Instance), slices.ContainsFunc(m.values.Instances, ofDevice):
-		return m.values.Capacity
-	case resource == v0.ResourceName(m.values.Configuration) && strings.Contains(replicas, "INSTANCES"):
-		return m.values.Capacity * int64(len(m.values.Instances)) // as wrong with another number of devices
+	each, all = Requested(&m.pods[0].Spec), map[string]int64{}
+	for _, device := range append([]templating.Instance{m.values.Instance}, m.values.Instances...) {
+		all[v0.ResourceName(device.Name)] = m.values.Capacity
 	}
-	return 0
-}
-
-// user is a member each of whose Pods has some slots of a resource, of all.
-type user struct {
-	*Member
-	each, slots int64
+	if strings.Contains(replicas, "INSTANCES") {
+		all[v0.ResourceName(m.values.Configuration)] = m.values.Capacity * int64(len(m.values.Instances)) // as wrong with more devices
+	}
+	maps.DeleteFunc(each, func(resource string, _ int64) bool { return all[resource] == 0 })
+	return each, all
 }
 
 // ofSlots warns of Pods that wait for a slot for ever: those of several templates that together
 // want more slots than there are, and the new Pod of an update that starts it before an old one
 // ends. A template alone may have more Pods than slots: they stand by.
 func ofSlots(members []Member) (warnings templating.Diagnostics) {
-	users := map[string][]user{}
+	first, last := map[string]*Member{}, map[string]*Member{}
+	total := map[string]int64{}
 	for i := range members {
 		m := &members[i]
-		for _, pod := range m.pods {
-			for resource, each := range Requested(&pod.Spec) {
-				if slots := m.slotsOf(resource); slots > 0 && m.count > 0 && m.labeled() {
-					users[resource] = append(users[resource], user{m, each, slots})
-				}
-			}
+		slots, _ := m.slots()
+		for resource, each := range slots {
+			first[resource], last[resource] = cmp.Or(first[resource], m), m
+			total[resource] += each * m.count()
 		}
 	}
-	for _, resource := range slices.Sorted(maps.Keys(users)) {
-		all, total, surge := users[resource], int64(0), int64(0)
-		for _, u := range all {
-			if total += u.each * u.count; u.surges() {
-				surge = max(surge, u.each)
-			}
-		}
-		first, last := all[0], all[len(all)-1]
-		if total > last.slots && first.name() != last.name() {
-			warnings = append(warnings, last.at(nil, fmt.Sprintf("the Pods of this template and of %s want more slots of a device than there "+
-				"are, so some wait for ever (slots wanted: %d, slots in all: %d)", first.name(), total, last.slots),
-				fmt.Sprintf("set spec.capacity to %d or more, or request the device in fewer Pods", total+surge)))
-			continue
-		}
-		for _, u := range all {
-			if u.surges() && total+u.each > u.slots {
-				warnings = append(warnings, u.updateWaits(total))
+	for i := range members {
+		m := &members[i]
+		slots, all := m.slots()
+		for _, resource := range slices.Sorted(maps.Keys(slots)) {
+			each, all, total, field := slots[resource], all[resource], total[resource], m.surges()
+			switch {
+			case total > all && first[resource].name() != last[resource].name():
+				if m == last[resource] {
+					warnings = append(warnings, m.at(nil, fmt.Sprintf("the Pods of this template and of %s want more slots of a device than "+
+						"there are, so some wait for ever (slots wanted: %d, in all: %d)", first[resource].name(), total, all),
+						fmt.Sprintf("set spec.capacity to %d or more, or request the device in fewer Pods", total+each)))
+				}
+			case field != "" && total+each > all:
+				warnings = append(warnings, m.at(templating.Keys("spec", field), fmt.Sprintf("an update waits for ever, because it starts a new "+
+					"Pod before it ends an old one, and there is no slot for the new one (Pods: %d, slots for each: %d, of others: %d, in all: %d)",
+					m.count(), each, total-each*m.count(), all),
+					strings.NewReplacer("Deployment", m.kind.Kind, "strategy", field).Replace(EndOldPodFirst)))
 			}
 		}
 	}
 	return warnings
-}
-
-// updateWaits warns of an update, if Pods have so many slots already.
-func (u user) updateWaits(total int64) templating.Diagnostic {
-	field, others := "strategy", ""
-	if u.kind.Kind == "DaemonSet" {
-		field = "updateStrategy"
-	}
-	if more := total - u.each*u.count; more > 0 {
-		others = fmt.Sprintf(", slots of others: %d", more)
-	}
-	return u.at(templating.Keys("spec", field), fmt.Sprintf("an update waits for ever, because it starts a new Pod before it ends an old "+
-		"one, and there is no slot for the new one (Pods: %d, slots for each: %d, slots in all: %d%s)", u.count, u.each, u.slots, others),
-		strings.NewReplacer("Deployment", u.kind.Kind, "strategy", field).Replace(EndOldPodFirst))
 }

@@ -198,37 +198,33 @@ func checkRendered(in *cases.Input) (findings []finding.Finding) {
 // one node sees or several. One warning for a field is enough, with whatever devices it is
 // rendered. Templates with mistakes wait: their objects may lack what the advice would ask for.
 func advise(in *cases.Input, objects []cases.Rendered, mistakes []finding.Finding) (findings []finding.Finding) {
-	renderings := [][]cases.Rendered{objects}
+	own := len(objects)
 	if in.Sampled {
 		shared, _ := in.Shared().Objects()
-		renderings = append(renderings, shared)
+		objects = slices.Concat(objects, shared)
 	}
-	warned := map[string]bool{}
-	warn := func(o cases.Rendered, warnings templating.Diagnostics) {
-		for _, warning := range warnings {
-			found := o.Finding(warning)
-			found.Level = finding.Warning
-			if !warned[found.Path] {
-				warned[found.Path] = true
-				findings = append(findings, found)
-			}
+	var members []advice.Member
+	var warnings templating.Diagnostics
+	templates, warned := map[templating.Origin]cases.Rendered{}, map[string]bool{}
+	for i, o := range objects {
+		if slices.ContainsFunc(mistakes, func(f finding.Finding) bool { return within(f.Path, o.Place()) }) {
+			continue
+		}
+		member, found := advice.Of(o.Template, o.Object, o.Values)
+		templates[o.Origin.Template()], warnings = o, append(warnings, found...)
+		if i < own || o.Origin.Level == templating.InstanceLevel { // those of the Configuration exist once
+			members = append(members, member)
 		}
 	}
-	for _, objects := range renderings {
-		var members []advice.Member
-		for _, o := range objects {
-			if !slices.ContainsFunc(mistakes, func(f finding.Finding) bool { return within(f.Path, o.Place()) }) {
-				member, warnings := advice.Of(o.Template, o.Object, o.Values)
-				members = append(members, member)
-				warn(o, warnings)
-			}
-		}
-		if len(mistakes) > 0 {
-			continue // what is missing may select or be selected
-		}
-		warnings := advice.Together(members)
-		for _, o := range objects {
-			warn(o, warnings.Of(o.Origin.Level, o.Origin.Index))
+	if len(mistakes) == 0 { // what is missing may select or be selected
+		warnings = append(warnings, advice.Together(members)...)
+	}
+	for _, warning := range warnings {
+		found := templates[warning.Origin].Finding(warning)
+		found.Level = finding.Warning
+		if !warned[found.Path] {
+			warned[found.Path] = true
+			findings = append(findings, found)
 		}
 	}
 	return findings
