@@ -133,7 +133,8 @@ type output struct {
 // simulate renders the templates with each guess while there is time: templating
 // limits the cost of each template, but many templates may cost more than a review
 // may take. It holds one object at a time, and those of one round if they are small. judge
-// returns the findings about an object that must not be rendered. After each template, pass lets others compute.
+// returns the findings about an object that must not be rendered. After each template, pass
+// lets others compute.
 func simulate(
 	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, devices deviceFactory,
 	judge func(templating.Object, templating.Values) (advice.Member, []Finding), pass func() bool,

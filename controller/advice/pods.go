@@ -70,7 +70,7 @@ func (m *Member) ofPods() (warnings templating.Diagnostics) {
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(template.Object, &pod) != nil {
 			continue // which others report
 		}
-		if len(template.Path) > 0 || m.labeled() { // not a custom kind with containers
+		if len(m.pods) < 64 && (len(template.Path) > 0 || m.labeled()) { // not a custom kind with containers
 			m.pods = append(m.pods, pod)
 		}
 		spec := append(slices.Clip(template.Path), templating.Key("spec"))

@@ -51,18 +51,15 @@ func (m *Member) ofSelector(members []Member) templating.Diagnostics {
 			others, hints = append(others, whose), append(hints, hint)
 		}
 	}
-	withPods := func(other Member) bool { return len(other.pods) > 0 }
+	hasPods := func(other Member) bool { return len(other.pods) > 0 }
 	selector, _ := m.selector().Lookup(m.Content).(map[string]any)
 	cause := "it selects not only its own Pods, but also those of %[2]s, and Kubernetes requires selectors that do not overlap"
 	hint := slices.Max(append(hints, "")) + "; an object that exists needs another name, too, because its selector is immutable"
 	switch {
-	case m.source == nil && first == nil && len(selector) == 1 && known && slices.ContainsFunc(members, withPods):
-		label, elsewhere := m.label(), "" // the only one, which Akri has added
-		if m.Origin.Level == templating.InstanceLevel {
-			elsewhere = " in instanceBrokerResources, or use configurationServiceSpec instead"
-		}
-		return templating.Diagnostics{m.at(nil, "the Service selects a label that no Pod of the templates has",
-			fmt.Sprintf(`add the line "%s" to the labels of the Pods%s`, label, elsewhere))}
+	case m.source == nil && first == nil && len(selector) == 1 && known && slices.ContainsFunc(members, hasPods):
+		label, _, _ := strings.Cut(m.label(), ":") // the only one, which Akri has added
+		return templating.Diagnostics{m.at(nil, "the Service selects the label "+label+", which no Pod of the templates has",
+			fmt.Sprintf(`add the line "%s" to the labels of Pods in %s`, m.label(), m.Origin.Level))}
 	case len(hints) == 0:
 		return nil
 	case m.isService():
