@@ -61,7 +61,9 @@ func (c *Chain) checkRendering(
 	if err != nil {
 		return nil, []Finding{tooBusy(err)}
 	}
-	advise(sim.together)
+	for _, round := range sim.rounds {
+		advise(round.together())
+	}
 	renderings := make([]renderedTemplate, 0, len(candidates))
 	for _, tmpl := range candidates {
 		alternatives, rejected := sim.evaluate(tmpl)
@@ -114,8 +116,6 @@ type simulation struct {
 	incomplete bool
 	// repeated is the first and the group of the first round, rendered again.
 	repeated struct{ first, group output }
-	// together are warnings about the objects of a round.
-	together templating.Diagnostics
 }
 
 // guessRound holds the renderings with one guess.
@@ -124,15 +124,29 @@ type guessRound struct {
 	group                 output // at configuration level
 }
 
+// together returns the warnings about what the objects of a round do to each other. If some are
+// missing, they might select others or be selected.
+func (r guessRound) together() templating.Diagnostics {
+	var members []advice.Member
+	for _, list := range []output{r.first, r.second, r.shared, r.group} {
+		if members = append(members, list.members...); len(list.diagnostics) > 0 || list.held > heldBytes {
+			return nil
+		}
+	}
+	return advice.Together(members)
+}
+
 // output is the result of rendering a list of templates.
 type output struct {
 	objects     []outline
+	members     []advice.Member // if they take no more than heldBytes
+	held        int64
 	diagnostics templating.Diagnostics
 }
 
 // simulate renders the templates with each guess while there is time: templating
 // limits the cost of each template, but many templates may cost more than a review
-// may take. It holds one object at a time, and those of one round if they are small. judge
+// may take. It holds one object at a time, and others if they are small. judge
 // returns the findings about an object that must not be rendered. After each template, pass
 // lets others compute.
 func simulate(
@@ -140,10 +154,7 @@ func simulate(
 	judge func(templating.Object, templating.Values) (advice.Member, []Finding), pass func() bool,
 ) *simulation {
 	s := &simulation{compiled: compiled, devices: devices}
-	rendered := false           // the first list
-	var members []advice.Member // of a round
-	var held int64
-	var failed bool
+	rendered := false // the first list
 	base := templating.Values{
 		Configuration: configuration.Name,
 		Namespace:     configuration.Namespace,
@@ -158,11 +169,10 @@ func simulate(
 			var member advice.Member
 			member, one.refused = judge(object, values)
 			list.objects = append(list.objects, one)
-			if held += object.Allocated; held <= heldBytes {
-				members = append(members, member)
+			if list.held += object.Allocated; list.held <= heldBytes {
+				list.members = append(list.members, member)
 			}
 		}, stop)
-		failed = failed || len(list.diagnostics) > 0
 		rendered = true
 		return list
 	}
@@ -181,7 +191,6 @@ func simulate(
 			break // nothing to guess, or no time left
 		}
 		first, second := devices.device(0, valueOf, false), devices.device(1, valueOf, false)
-		members, held, failed = nil, 0, false
 		began := time.Now()
 		current := guessRound{first: render(first)}
 		// The rest of the first round renders the same templates three more times.
@@ -194,9 +203,6 @@ func simulate(
 		current.second = render(second)
 		current.shared = render(devices.device(0, valueOf, true))
 		current.group = renderGroup(first, second)
-		if held <= heldBytes && !failed { // otherwise, what is missing may select or be selected
-			s.together = append(s.together, advice.Together(members)...)
-		}
 		if i == 0 {
 			s.repeated.first, s.repeated.group = render(first), renderGroup(first, second)
 		}

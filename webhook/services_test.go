@@ -55,7 +55,8 @@ func TestServices(t *testing.T) {
 		"a custom kind with a key that is an expression": {fields: "instance",
 			instance: labeled(`{"akri.sh/{{ lower \"INSTANCE\" }}": "{{ INSTANCE_NAME }}"}`)},
 		"a custom kind without labels": {fields: "instance", instance: labeled(""), want: noInstance + useOther},
-		"a custom kind with other labels": {fields: "instance", instance: config + ", " + labeled("{a: b}"), group: pod, want: noInstance + useOther},
+		"a custom kind with other labels": {fields: "instance", instance: config + ", " + labeled("{a: b}"), group: pod,
+			want: noInstance + useOther},
 		"a custom kind of the group": {fields: "configuration", group: labeled("{a: b}"), want: noConfiguration +
 			`add the line "akri.sh/configuration: '{{ CONFIGURATION_NAME }}'" to the labels of Pods in configurationBrokerResources`},
 		"a custom kind of the group with LABEL_SELECTOR": {

@@ -84,6 +84,7 @@ func service(selector, more string) string {
 
 const (
 	all      = `"{{ LABEL_SELECTOR }}"`
+	device   = "{{ INSTANCE_NAME }}"
 	ofDevice = `akri.sh/instance: '{{ INSTANCE_NAME }}'`
 	recreate = `strategy: {type: Recreate}`
 	job      = `
@@ -133,9 +134,11 @@ func TestTogether(t *testing.T) {
 				workload("StatefulSet", "{{ INSTANCE_NAME }}", `{app: b, `+ofDevice+`}`, "{app: b}", ""),
 		},
 		"a DaemonSet that surges": {
-			capacity: 1, templates: workload("DaemonSet", "{{ INSTANCE_NAME }}", all, "{}", "updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}"),
-			want:   []string{"instanceBrokerResources[0].spec.updateStrategy: an update waits for ever"},
-			mended: workload("DaemonSet", "{{ INSTANCE_NAME }}", all, "{}", "updateStrategy:\n      rollingUpdate: {maxSurge: 0, maxUnavailable: 1}"),
+			capacity: 1, templates: workload("DaemonSet", device, all, "{}",
+				"updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}"),
+			want: []string{"instanceBrokerResources[0].spec.updateStrategy: an update waits for ever"},
+			mended: workload("DaemonSet", device, all, "{}",
+				"updateStrategy:\n      rollingUpdate: {maxSurge: 0, maxUnavailable: 1}"),
 		},
 		"more Pods than slots": {
 			capacity: 1, templates: ownOne + strings.ReplaceAll(ownTwo, recreate, ""),
@@ -147,7 +150,8 @@ func TestTogether(t *testing.T) {
 			capacity: 2, templates: one + two + named(service(all, "")),
 			want: []string{
 				"instanceBrokerResources[0].spec.selector.matchLabels: it selects not only its own Pods, but also those of instanceBrokerResources[1]" +
-					overlap + `select "{` + ofDevice + `, component: NAME}", and add "component: NAME" to the labels of the Pods that are meant` + immutable,
+					overlap + `select "{` + ofDevice + `, component: NAME}", and add "component: NAME" to the labels of the Pods that are meant` +
+					immutable,
 				"instanceBrokerResources[1].spec.selector.matchLabels: ",
 				"instanceBrokerResources[2].spec.selector: it selects not only the Pods of instanceBrokerResources[0], " +
 					"but also those of instanceBrokerResources[1]; select",
@@ -178,8 +182,8 @@ func TestTogether(t *testing.T) {
 		"both": {
 			capacity: 2, templates: alike + strings.Replace(alike, "NAME }}", "NAME }}-b", 1),
 			want: []string{
-				"instanceBrokerResources[0].spec.selector.matchLabels: it selects not only its own Pods, but also those of instanceBrokerResources[1] " +
-					`and of other devices` + overlap + `select "{` + ofDevice + `, component: NAME}"`,
+				"instanceBrokerResources[0].spec.selector.matchLabels: it selects not only its own Pods, but also those of " +
+					`instanceBrokerResources[1] and of other devices` + overlap + `select "{` + ofDevice + `, component: NAME}"`,
 				"instanceBrokerResources[1].spec.selector.matchLabels: ",
 			},
 			mended: ownOne + ownTwo,
@@ -223,48 +227,51 @@ func TestTogetherIsSilent(t *testing.T) {
 		return workload("Deployment", "{{ INSTANCE_NAME }}-b", `{`+ofDevice+`, app: b}`, "{app: b, tier: x}", more)
 	}
 	when := func(text, condition string) string {
-		return strings.Replace(text, `"}`, `", annotations: {akri.sh/when: "`+condition+`"}}`, 1)
+		return strings.Replace(text, `"}`, `", annotations: {akri.sh/when: `+condition+`}}`, 1)
 	}
+	both := a(recreate) + b(recreate)
 	withoutPort := strings.NewReplacer("{name: http, containerPort: 80}", "{name: metrics, containerPort: 90}")
 	for name, tc := range map[string]struct {
 		capacity  int64
 		templates string
 	}{
-		"Recreate":                                 {1, workload("Deployment", "{{ INSTANCE_NAME }}", all, "{}", recreate) + named(service(all, ""))},
-		"more slots than Pods":                     {2, workload("Deployment", "{{ INSTANCE_NAME }}", all, "{}", "")},
+		"Recreate":                                 {1, workload("Deployment", device, all, "{}", recreate) + named(service(all, ""))},
+		"more slots than Pods":                     {2, workload("Deployment", device, all, "{}", "")},
 		"a slot more than two need":                {3, a("") + b("")},
-		"as many slots as Pods":                    {2, a(recreate) + b(recreate)},
+		"as many slots as Pods":                    {2, both},
 		"Jobs end":                                 {1, a(recreate) + job},
 		"no replicas":                              {1, a(recreate) + b("replicas: 0")},
 		"more replicas than slots stand by":        {1, a("replicas: 2\n    " + recreate)},
-		"one of two":                               {1, when(a(recreate), "{{ SHARED }}") + when(b(recreate), "{{ not SHARED }}")},
-		"a DaemonSet":                              {1, workload("DaemonSet", "{{ INSTANCE_NAME }}", all, "{}", "")},
-		"a DaemonSet that does not surge":          {1, workload("DaemonSet", "{{ INSTANCE_NAME }}", all, "{}", "updateStrategy: {type: OnDelete}")},
-		"a StatefulSet":                            {1, workload("StatefulSet", "{{ INSTANCE_NAME }}", all, "{}", "")},
-		"a Service for each":                       {2, a(recreate) + b(recreate) + named(service(`{`+ofDevice+`, app: a}`, ""))},
-		"a Service for both, by a label of theirs": {2, a(recreate) + b(recreate) + named(service(`{`+ofDevice+`, tier: x}`, ""))},
-		"a Service for both, without an address":   {2, a(recreate) + b(recreate) + named(service(all, "clusterIP: None"))},
+		"one of two":                               {1, when(a(recreate), `"{{ SHARED }}"`) + when(b(recreate), `"{{ not SHARED }}"`)},
+		"a DaemonSet":                              {1, workload("DaemonSet", device, all, "{}", "")},
+		"a DaemonSet that does not surge":          {1, workload("DaemonSet", device, all, "{}", "updateStrategy: {type: OnDelete}")},
+		"a StatefulSet":                            {1, workload("StatefulSet", device, all, "{}", "")},
+		"a Service for each":                       {2, both + named(service(`{`+ofDevice+`, app: a}`, ""))},
+		"a Service for both, by a label of theirs": {2, both + named(service(`{`+ofDevice+`, tier: x}`, ""))},
+		"a Service for both, without an address":   {2, both + named(service(all, "clusterIP: None"))},
 		"a headless Service":                       {1, a(recreate) + named(service(all, "clusterIP: None, ports: [{port: 80}]"))},
-		"a port that only one has":                 {2, a(recreate) + withoutPort.Replace(b(recreate)) + named(service(all, "ports: [{port: 80, targetPort: http}]"))},
-		"another name":                             {2, a(recreate) + b(recreate) + named(service(all, "type: ExternalName, externalName: example.com"))},
-		"no selector":                              {2, a(recreate) + b(recreate) + named(service("{}", ""))},
-		"a Service for all devices":                {1, a(recreate) + "group:" + service(all, "")},
-		"by a label of the author's":               {1, a(recreate) + "group:" + service("{tier: x}", "")},
+		"a port that only one has": {2, a(recreate) + withoutPort.Replace(b(recreate)) +
+			named(service(all, "ports: [{port: 80, targetPort: http}]"))},
+		"another name":               {2, both + named(service(all, "type: ExternalName, externalName: example.com"))},
+		"no selector":                {2, both + named(service("{}", ""))},
+		"a Service for all devices":  {1, a(recreate) + "group:" + service(all, "")},
+		"by a label of the author's": {1, a(recreate) + "group:" + service("{tier: x}", "")},
 		"a Deployment of the Configuration": {1, a(recreate) + named(service(all, "")) + "group:" +
 			workload("Deployment", "wall", "{app: wall}", "{app: wall}", "") + service("{app: wall}", "")},
 		"a Service of each device for a Deployment of all": {1, named(service("{app: wall}", "")) + "group:" +
 			workload("Deployment", "wall", "{app: wall}", "{app: wall}", "")},
-		"a label with the name": {1, workload("Deployment", "{{ INSTANCE_NAME }}", `{app: "{{ INSTANCE_NAME }}-x"}`, `{app: "{{ INSTANCE_NAME }}-x"}`,
-			recreate) + named(service(`{app: "{{ INSTANCE_NAME }}-x"}`, ""))},
+		"a label with the name": {1, workload("Deployment", device, `{app: "{{ INSTANCE_NAME }}-x"}`,
+			`{app: "{{ INSTANCE_NAME }}-x"}`, recreate) + named(service(`{app: "{{ INSTANCE_NAME }}-x"}`, ""))},
 		"a property, which may be different": {1, workload("Deployment", "{{ INSTANCE_NAME }}", `{id: "{{ INSTANCE_PROPERTIES.ID }}"}`,
-			`{id: "{{ INSTANCE_PROPERTIES.ID }}"}`, recreate) + named(service(`{id: "{{ INSTANCE_PROPERTIES.ID }}"}`, ""))},
-		"a Service for the Pods of all nodes": {2, strings.Replace(a(recreate), `"}`, `-{{ NODE }}", annotations: {akri.sh/for-each: NODES, akri.sh/when: "{{ eq NODE \"a\" }}"}}`, 1) +
-			named(service(all, ""))},
+			`{id: "{{ INSTANCE_PROPERTIES.ID }}"}`, recreate) +
+			named(service(`{id: "{{ INSTANCE_PROPERTIES.ID }}"}`, ""))},
+		"a Service for the Pods of all nodes": {2, when(workload("Deployment", device+"-{{ NODE }}", `{`+ofDevice+`, node: "{{ NODE }}"}`,
+			`{node: "{{ NODE }}"}`, recreate), `"{{ true }}", akri.sh/for-each: NODES`) + named(service(all, ""))},
 		"expressions that are not understood": {2, a(recreate) + strings.Replace(b(recreate), "matchLabels: {"+ofDevice+", app: b}",
 			"matchExpressions: [{key: app, operator: Exists}]", 1)},
 		"a custom kind": {1, `- {apiVersion: example.com/v1, kind: Clones, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {template: ` +
 			`{metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: c}]}}}}`},
-		"a wrong type": {1, workload("Deployment", "{{ INSTANCE_NAME }}", all, "{}", "replicas: many")},
+		"a wrong type": {1, workload("Deployment", device, all, "{}", "replicas: many")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := together(t, tc.capacity, tc.templates); got != "" {
