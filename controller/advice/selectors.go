@@ -38,11 +38,12 @@ func (m *Member) selects(p corev1.PodTemplateSpec) bool {
 func (m *Member) ofSelector(members []Member) templating.Diagnostics {
 	var first *Member
 	var others, hints []string
-	known := true
+	known, unlabeled := true, false
 	for i := range members {
 		other := &members[i]
 		custom := strings.Contains(other.kind.Group, ".") && other.kind.Group != "networking.k8s.io"
 		known = known && (len(other.pods) > 0 || !custom) // its operator may create any
+		unlabeled = unlabeled || len(other.pods) > 0
 		if other == m || other.get("metadata", "namespace") != m.get("metadata", "namespace") || !slices.ContainsFunc(other.pods, m.selects) {
 			continue
 		}
@@ -51,12 +52,11 @@ func (m *Member) ofSelector(members []Member) templating.Diagnostics {
 			others, hints = append(others, whose), append(hints, hint)
 		}
 	}
-	hasPods := func(other Member) bool { return len(other.pods) > 0 }
 	selector, _ := m.selector().Lookup(m.Content).(map[string]any)
 	cause := "it selects not only its own Pods, but also those of %[2]s, and Kubernetes requires selectors that do not overlap"
 	hint := slices.Max(append(hints, "")) + "; an object that exists needs another name, too, because its selector is immutable"
 	switch {
-	case m.source == nil && first == nil && len(selector) == 1 && known && slices.ContainsFunc(members, hasPods):
+	case m.source == nil && first == nil && len(selector) == 1 && known && unlabeled:
 		label, _, _ := strings.Cut(m.label(), ":") // the only one, which Akri has added
 		return templating.Diagnostics{m.at(nil, "the Service selects the label "+label+", which no Pod of the templates has",
 			fmt.Sprintf(`add the line "%s" to the labels of Pods in %s`, m.label(), m.Origin.Level))}

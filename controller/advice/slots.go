@@ -27,11 +27,7 @@ const EndOldPodFirst = `end the old Pod first, with two lines in the spec of the
 // count returns how many Pods run until the object is deleted: Jobs end, a DaemonSet has one
 // Pod at least, and a wrong type is none.
 func (m *Member) count() int64 {
-	replicas := m.get("spec", "replicas")
-	if replicas == nil {
-		replicas = 1
-	}
-	count, err := strconv.ParseInt(fmt.Sprint(replicas), 10, 64)
+	count, err := strconv.ParseInt(fmt.Sprint(cmp.Or(m.get("spec", "replicas"), any(1))), 10, 64)
 	if err != nil || !m.labeled() || len(m.pods) != 1 ||
 		cmp.Or(m.pods[0].Spec.RestartPolicy, corev1.RestartPolicyAlways) != corev1.RestartPolicyAlways {
 		return 0
@@ -81,8 +77,7 @@ func (m *Member) slots() (each, all map[string]int64) {
 // want more slots than there are, and the new Pod of an update that starts it before an old one
 // ends. A template alone may have more Pods than slots: they stand by.
 func ofSlots(members []Member) (warnings templating.Diagnostics) {
-	first, last := map[string]*Member{}, map[string]*Member{}
-	total := map[string]int64{}
+	first, last, total := map[string]*Member{}, map[string]*Member{}, map[string]int64{}
 	for i := range members {
 		m := &members[i]
 		slots, _ := m.slots()

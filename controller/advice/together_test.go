@@ -270,7 +270,7 @@ func TestTogetherIsSilent(t *testing.T) {
 		"expressions that are not understood": {2, a(recreate) + strings.Replace(b(recreate), "matchLabels: {"+ofDevice+", app: b}",
 			"matchExpressions: [{key: app, operator: Exists}]", 1)},
 		"a custom kind": {1, `- {apiVersion: example.com/v1, kind: Clones, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {template: ` +
-			`{metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: c}]}}}}`},
+			`{metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: c}]}}}}` + named(service("{app: x}", ""))},
 		"a wrong type": {1, workload("Deployment", device, all, "{}", "replicas: many")},
 	} {
 		t.Run(name, func(t *testing.T) {
