@@ -40,8 +40,8 @@ func TestAdvice(t *testing.T) {
 		"both": {instance: strings.Replace(deployment, "STRATEGY", "", 1), group: job, capacity: "1",
 			want: []string{"[0].spec.ttlSecondsAfterFinished", "[0].spec.strategy"}},
 		"a label that is equal for all devices": {instance: service + ", " + pod("{{ INSTANCE_NAME }}", ""), capacity: "1",
-			want: []string{`spec.instanceBrokerResources[0].spec.selector: it selects not only the Pods of instanceBrokerResources[1], but also those ` +
-				`of other devices; add "akri.sh/instance: '{{ INSTANCE_NAME }}'" to it`}},
+			want: []string{`spec.instanceBrokerResources[0].spec.selector: it selects not only the Pods of instanceBrokerResources[1], but also ` +
+				`those of other devices; add "akri.sh/instance: '{{ INSTANCE_NAME }}'" to it`}},
 		"more Pods than slots": {instance: pod("{{ INSTANCE_NAME }}-a", "") + ", " + pod("{{ INSTANCE_NAME }}-b", ""), capacity: "1",
 			want: []string{"spec.instanceBrokerResources[1]: the Pods of this template and of instanceBrokerResources[0] want more slots"}},
 		"one Pod for each kind of device": {
