@@ -97,6 +97,34 @@ func TestContentionAboutListEntries(t *testing.T) {
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContended, "other-controller (spec.ports[port=81")
 }
 
+// A Job that Kubernetes deletes, because it has finished, runs again and again: the message says
+// how to run it once.
+func TestContentionAboutJobsThatEnd(t *testing.T) {
+	c := newCluster(t)
+	c.Apply(configWith("cfg", `
+  - apiVersion: batch/v1
+    kind: Job
+    metadata: {name: job}
+    spec:
+      ttlSecondsAfterFinished: 1
+      template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}`))
+	instance := c.Instance("cfg", "cfg-1", nil)
+	for range contention.MinRepairs {
+		job := c.exists("batch/v1", "Job", "job")
+		if err := c.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+			t.Fatal(err)
+		}
+		c.Eventually("the Job is created again", func() string {
+			if again := c.object("batch/v1", "Job", "job"); again == nil || again.GetUID() == job.GetUID() {
+				return "it is not"
+			}
+			return ""
+		})
+	}
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContended, "spec.ttlSecondsAfterFinished",
+		`annotate its template akri.sh/once: "true"`)
+}
+
 // noticed waits for an Event about an object.
 func (c *cluster) noticed(kind, name, reason string) {
 	c.T.Helper()

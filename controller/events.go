@@ -45,7 +45,8 @@ func (r eventRecorder) conditionsChanged(ctx context.Context, about runtime.Obje
 		old := meta.FindStatusCondition(before, condition.Type)
 		bad, wasBad := condition.Status == metav1.ConditionFalse, old != nil && old.Status == metav1.ConditionFalse
 		switch {
-		case bad && wasBad && old.Reason == condition.Reason && old.Message == condition.Message:
+		case bad && wasBad && old.Reason == condition.Reason &&
+			(old.Message == condition.Message || condition.Reason == v0.ReasonRolloutWaiting): // how far it has come
 		case bad && condition.Reason == v0.ReasonRolloutWaiting:
 			r.emit(ctx, about, corev1.EventTypeNormal, condition)
 		case bad:

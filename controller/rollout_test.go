@@ -100,7 +100,8 @@ func TestRolloutInTurn(t *testing.T) {
 			return ""
 		})
 		if done == 0 { // no other has changed, and they are reported as waiting, not as failing
-			c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonRolloutWaiting, "3 of 5 Instances are waiting")
+			c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonRolloutWaiting, "3 of 5 Instances are waiting",
+				"until these are ready", "Instance "+changed[0]+": ConfigMap "+changed[0]+": ")
 			c.settled()
 			if again, _ := f.changed("b"); len(again) != 2 {
 				t.Fatalf("%v are changed and not ready; 2 may be", again)

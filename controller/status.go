@@ -51,7 +51,8 @@ func (v verdict) condition(kind string, generation int64) metav1.Condition {
 func applied(result converge.Outcome) verdict {
 	if len(result.Problems) == 0 && result.Held {
 		return conditionFalse(v0.ReasonRolloutWaiting,
-			"the templates have changed; this Instance is updated once fewer other Instances are unavailable (spec.rollout.maxUnavailable)")
+			"the templates have changed; this Instance is updated once fewer other Instances are unavailable (spec.rollout.maxUnavailable); "+
+				"condition Applied of the Configuration names them")
 	}
 	if len(result.Problems) == 0 {
 		return conditionTrue(v0.ReasonApplied, objectCount(len(result.Resources), "no objects to apply", "applied"))
@@ -153,7 +154,8 @@ func groupStatus(
 		switch {
 		case meta.IsStatusConditionTrue(instance.Status.Conditions, v0.ConditionReady):
 			status.ReadyInstances++
-		case applied != nil && applied.Status == metav1.ConditionFalse && !later:
+		case later:
+		case applied != nil && applied.Status == metav1.ConditionFalse:
 			status.FailingInstances++
 			failing.add(maxNamedInstances, func() string { return instanceLine(instance, applied.Message) })
 		default:
@@ -168,6 +170,9 @@ func groupStatus(
 	if applied.status && held.count > 0 {
 		applied = conditionFalse(v0.ReasonRolloutWaiting,
 			fmt.Sprintf("%d of %d Instances are waiting to be updated\n%s", held.count, len(instances), held))
+		if waiting.count > 0 {
+			applied.message += fmt.Sprintf("\nuntil these are ready (spec.rollout.maxUnavailable)\n%s", waiting)
+		}
 	}
 	ready := readyObjects(result, applied)
 	switch {

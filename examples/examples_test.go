@@ -111,13 +111,20 @@ func TestManifests(t *testing.T) {
 }
 
 // checkLint checks that an example has no mistakes, and no warnings for its own
-// devices.
+// devices and for samples.
 func checkLint(t *testing.T, dir string) {
+	t.Helper()
+	configuration := path.Join(dir, "configuration.yaml")
+	checkLintOf(t, "-f", configuration, "-i", path.Join(dir, "instances.yaml"))
+	checkLintOf(t, "-f", configuration)
+}
+
+func checkLintOf(t *testing.T, args ...string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	for _, command := range offline.Commands(cli.Streams{Out: &out, Err: &errOut}) {
 		if command.Name() == "lint" {
-			command.SetArgs([]string{"-f", path.Join(dir, "configuration.yaml"), "-i", path.Join(dir, "instances.yaml")})
+			command.SetArgs(args)
 			if err := command.Execute(); err != nil || out.String() != "1 Configuration, no errors\n" {
 				t.Errorf("lint: %v\n%s%s", err, out.String(), errOut.String())
 			}

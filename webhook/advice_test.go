@@ -19,6 +19,11 @@ func TestAdvice(t *testing.T) {
 		job = `{apiVersion: batch/v1, kind: Job, metadata: {name: "{{ CONFIGURATION_NAME }}"}, spec: {ttlSecondsAfterFinished: 60, ` +
 			`template: {spec: {restartPolicy: Never, containers: [{name: c, image: c, resources: {limits: {"{{ RESOURCE_NAME }}": "1"}}}]}}}}`
 	)
+	const service = `{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {selector: {app: x}, ports: [{port: 80}]}}`
+	pod := func(name, annotations string) string {
+		return `{apiVersion: v1, kind: Pod, metadata: {name: "` + name + `", labels: {app: x}, annotations: {` + annotations + `}}, spec: ` +
+			`{containers: [{name: c, image: c, resources: {limits: {"{{ RESOURCE_NAME }}": "1"}}}]}}`
+	}
 	for name, tc := range map[string]struct {
 		instance, group, capacity string
 		want                      []string // parts of the only warnings
@@ -26,14 +31,23 @@ func TestAdvice(t *testing.T) {
 		"an update, however many nodes there are": {instance: strings.Replace(deployment, "STRATEGY", "", 1), capacity: "1",
 			want: []string{"spec.instanceBrokerResources[0].spec.strategy: an update waits for ever"}},
 		"an update, if two nodes see the device": {instance: strings.Replace(deployment, "STRATEGY", "", 1), capacity: "2",
-			want: []string{"and there is no slot for the new one (Pods: 2, slots for each: 1, slots in all: 2)"}},
+			want: []string{"and there is no slot for the new one (Pods: 2, slots for each: 1, of others: 0, in all: 2)"}},
 		"an update that ends the old Pod first": {
 			instance: strings.Replace(deployment, "STRATEGY", "strategy: {rollingUpdate: {maxSurge: 0}}, ", 1), capacity: "1",
 		},
 		"a Job": {group: job, capacity: "1",
 			want: []string{"spec.configurationBrokerResources[0].spec.ttlSecondsAfterFinished: the Job is deleted"}},
 		"both": {instance: strings.Replace(deployment, "STRATEGY", "", 1), group: job, capacity: "1",
-			want: []string{"[0].spec.strategy", "[0].spec.ttlSecondsAfterFinished"}},
+			want: []string{"[0].spec.ttlSecondsAfterFinished", "[0].spec.strategy"}},
+		"a label that is equal for all devices": {instance: service + ", " + pod("{{ INSTANCE_NAME }}", ""), capacity: "1",
+			want: []string{`spec.instanceBrokerResources[0].spec.selector: it selects not only the Pods of instanceBrokerResources[1], but also ` +
+				`those of other devices; add "akri.sh/instance: '{{ INSTANCE_NAME }}'" to it`}},
+		"more Pods than slots": {instance: pod("{{ INSTANCE_NAME }}-a", "") + ", " + pod("{{ INSTANCE_NAME }}-b", ""), capacity: "1",
+			want: []string{"spec.instanceBrokerResources[1]: the Pods of this template and of instanceBrokerResources[0] want more slots"}},
+		"one Pod for each kind of device": {
+			instance: pod("{{ INSTANCE_NAME }}-a", `akri.sh/when: '{{ eq INSTANCE_PROPERTIES.KIND "1" }}'`) + ", " +
+				pod("{{ INSTANCE_NAME }}-b", `akri.sh/when: '{{ ne INSTANCE_PROPERTIES.KIND "1" }}'`), capacity: "1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect(t, admin.apply(configuration(tc.instance, tc.group)+"  capacity: "+tc.capacity+"\n"), "")

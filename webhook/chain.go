@@ -95,7 +95,7 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 	// objects. Nothing is rendered for those who may not.
 	candidates := newCandidates(r.configuration, compiled, c.mapper)
 	findings = slices.Concat(findings, checkReferences(r, c.crossNamespace), c.checkPolicy(r.configuration, candidates),
-		checkServices(r.configuration, candidates), c.checkPermissions(ctx, r, candidates, delegated))
+		c.checkPermissions(ctx, r, candidates, delegated))
 	if denied(findings) {
 		return findings
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
@@ -35,7 +36,7 @@ func simulateName(t *testing.T, name string) (*simulation, *candidate) {
 		t.Fatal(findings)
 	}
 	s := simulate(t.Context(), configuration, compiled, newDeviceFactory(configuration, compiled, nil),
-		func(templating.Object, templating.Values) []Finding { return nil }, func() bool { return true })
+		func(templating.Object, templating.Values) (m advice.Member, none []Finding) { return m, nil }, func() bool { return true })
 	return s, &candidate{level: templating.InstanceLevel, place: "spec.instanceBrokerResources[0]"}
 }
 

@@ -23,6 +23,7 @@ const (
 	// templating limits an object to 8 MiB. It also bounds the processors that one user
 	// keeps busy: two.
 	renderingBytes = 16 << 20
+	heldBytes      = 1 << 19 // of the objects of each list that are compared
 	// A dry run takes the object, the request and the response with the object.
 	dryRunCopies = 4
 	// The response also has the managed fields of an object that exists, whose size others

@@ -27,7 +27,7 @@ type renderedTemplate struct {
 // checkRendering renders the templates for made-up devices. It denies objects that may never
 // be rendered, templates that fail for every guess or render different objects for
 // the same device, and objects that two devices or two templates would both own. It warns
-// of objects that will not work as expected.
+// of objects that will not work as expected, alone or together.
 func (c *Chain) checkRendering(
 	ctx context.Context, r admissionRequest, compiled *templates.Templates, candidates []*candidate, devices deviceFactory,
 ) ([]renderedTemplate, []Finding) {
@@ -39,22 +39,30 @@ func (c *Chain) checkRendering(
 	defer release()
 	var advised []Finding
 	warned := map[string]bool{}
-	judge := func(object templating.Object, values templating.Values) []Finding {
-		tmpl := candidateOf(candidates, object.Origin.Level, object.Origin.Index)
-		for _, warning := range advice.Of(tmpl.source, object, values) {
+	advise := func(warnings templating.Diagnostics) {
+		for _, warning := range warnings {
 			mistake := warning.In("").Mistake
 			// One warning for a field is enough, with whatever devices it is rendered.
-			if mistake.Path = tmpl.field(mistake.Path); !warned[mistake.Path] {
+			mistake.Path = candidateOf(candidates, warning.Origin.Level, warning.Origin.Index).field(mistake.Path)
+			if !warned[mistake.Path] {
 				warned[mistake.Path] = true
 				advised = append(advised, Finding{Warn, mistake})
 			}
 		}
-		return confined(c.policy, r.configuration, tmpl, object.Content, object.Directives.OnConflict)
+	}
+	judge := func(object templating.Object, values templating.Values) (advice.Member, []Finding) {
+		tmpl := candidateOf(candidates, object.Origin.Level, object.Origin.Index)
+		member, warnings := advice.Of(tmpl.source, object, values)
+		advise(warnings)
+		return member, confined(c.policy, r.configuration, tmpl, object.Content, object.Directives.OnConflict)
 	}
 	var sim *simulation
 	err = c.compute(ctx, r, func(pass func() bool) { sim = simulate(ctx, r.configuration, compiled, devices, judge, pass) })
 	if err != nil {
 		return nil, []Finding{tooBusy(err)}
+	}
+	for _, round := range sim.rounds {
+		advise(round.together())
 	}
 	renderings := make([]renderedTemplate, 0, len(candidates))
 	for _, tmpl := range candidates {
@@ -116,19 +124,34 @@ type guessRound struct {
 	group                 output // at configuration level
 }
 
+// together returns the warnings about what the objects of a round do to each other. If some are
+// missing, they might select others or be selected.
+func (r guessRound) together() templating.Diagnostics {
+	var members []advice.Member
+	for _, list := range []output{r.first, r.second, r.shared, r.group} {
+		if members = append(members, list.members...); len(list.diagnostics) > 0 || list.held > heldBytes {
+			return nil
+		}
+	}
+	return advice.Together(members)
+}
+
 // output is the result of rendering a list of templates.
 type output struct {
 	objects     []outline
+	members     []advice.Member // if they take no more than heldBytes
+	held        int64
 	diagnostics templating.Diagnostics
 }
 
 // simulate renders the templates with each guess while there is time: templating
 // limits the cost of each template, but many templates may cost more than a review
-// may take. It holds one object at a time. judge returns the findings about an
-// object that must not be rendered. After each template, pass lets others compute.
+// may take. It holds one object at a time, and others if they are small. judge
+// returns the findings about an object that must not be rendered. After each template, pass
+// lets others compute.
 func simulate(
 	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, devices deviceFactory,
-	judge func(templating.Object, templating.Values) []Finding, pass func() bool,
+	judge func(templating.Object, templating.Values) (advice.Member, []Finding), pass func() bool,
 ) *simulation {
 	s := &simulation{compiled: compiled, devices: devices}
 	rendered := false // the first list
@@ -143,8 +166,12 @@ func simulate(
 		var list output
 		list.diagnostics = set.Each(values, func(object templating.Object) {
 			one := outlineOf(object, &values)
-			one.refused = judge(object, values)
+			var member advice.Member
+			member, one.refused = judge(object, values)
 			list.objects = append(list.objects, one)
+			if list.held += object.Allocated; list.held <= heldBytes {
+				list.members = append(list.members, member)
+			}
 		}, stop)
 		rendered = true
 		return list

@@ -24,7 +24,7 @@ func TestServices(t *testing.T) {
 		noInstance      = "spec.instanceServiceSpec: the Service selects the label akri.sh/instance, which no Pod of the templates has; "
 		noConfiguration = "spec.configurationServiceSpec: the Service selects the label akri.sh/configuration, " +
 			"which no Pod of the templates has; "
-		useOther = "use configurationServiceSpec instead, or move the Pods to instanceBrokerResources"
+		useOther = `add the line "akri.sh/instance: '{{ INSTANCE_NAME }}'" to the labels of Pods in instanceBrokerResources`
 	)
 	labeled := func(labels string) string {
 		return strings.ReplaceAll(clones, "LABELS", map[bool]string{true: "metadata: {labels: " + labels + "}, "}[labels != ""])
@@ -52,14 +52,13 @@ func TestServices(t *testing.T) {
 		"a custom kind with the other label": {
 			fields: "configuration", group: labeled(`{akri.sh/configuration: "{{ CONFIGURATION_NAME }}"}`),
 		},
-		"a custom kind with a key that is an expression": {fields: "instance", instance: labeled(`{"akri.sh/{{ NAMESPACE }}": b}`)},
-		"a custom kind without labels": {fields: "instance", instance: labeled(""), want: noInstance +
-			`add the line "akri.sh/instance: '{{ INSTANCE_NAME }}'" to spec.instanceBrokerResources[0].spec.sets[0].template.metadata.labels`},
-		"a custom kind with other labels": {fields: "instance", instance: config + ", " + labeled("{a: b}"), group: pod, want: noInstance +
-			`add the line "akri.sh/instance: '{{ INSTANCE_NAME }}'" to spec.instanceBrokerResources[1].spec.sets[0].template.metadata.labels`},
+		"a custom kind with a key that is an expression": {fields: "instance",
+			instance: labeled(`{"akri.sh/{{ lower \"INSTANCE\" }}": "{{ INSTANCE_NAME }}"}`)},
+		"a custom kind without labels": {fields: "instance", instance: labeled(""), want: noInstance + useOther},
+		"a custom kind with other labels": {fields: "instance", instance: config + ", " + labeled("{a: b}"), group: pod,
+			want: noInstance + useOther},
 		"a custom kind of the group": {fields: "configuration", group: labeled("{a: b}"), want: noConfiguration +
-			`add the line "akri.sh/configuration: '{{ CONFIGURATION_NAME }}'" to ` +
-			`spec.configurationBrokerResources[0].spec.sets[0].template.metadata.labels`},
+			`add the line "akri.sh/configuration: '{{ CONFIGURATION_NAME }}'" to the labels of Pods in configurationBrokerResources`},
 		"a custom kind of the group with LABEL_SELECTOR": {
 			fields: "instance configuration", group: labeled(`"{{ LABEL_SELECTOR }}"`), want: noInstance + useOther,
 		},

@@ -13,24 +13,26 @@ import (
 )
 
 // Of returns the warnings about an object that was rendered with some values from a
-// template as its author wrote it; nil for one of Akri's old fields. They have no Origin.
-func Of(source map[string]any, object templating.Object, values templating.Values) templating.Diagnostics {
+// template as its author wrote it; nil for one of Akri's old fields. What [Together] needs to
+// know of the object comes with them.
+func Of(source map[string]any, object templating.Object, values templating.Values) (Member, templating.Diagnostics) {
 	apiVersion, _ := object.Content["apiVersion"].(string)
 	name, _ := object.Content["kind"].(string)
-	kind := schema.FromAPIVersionAndKind(apiVersion, name).GroupKind()
-	warnings := ofPods(source, kind, object, values)
+	m := Member{Object: object, source: source, values: values, kind: schema.FromAPIVersionAndKind(apiVersion, name).GroupKind()}
+	warnings := m.ofPods()
 	if source == nil {
 		warnings = append(warnings, ofTexts(object.Origin.Level, nil, object.Content)...)
 	}
-	switch kind {
-	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
-		return append(warnings, ofUpdate(source, object.Content, values)...)
+	switch m.kind {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
-		return append(warnings, ofJob(source, object)...)
+		warnings = append(warnings, ofJob(source, object)...)
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
-		return append(warnings, ofClaim(source, object.Origin.Level)...)
+		warnings = append(warnings, ofClaim(source, object.Origin.Level)...)
 	}
-	return warnings
+	for i := range warnings {
+		warnings[i].Origin = object.Origin.Template()
+	}
+	return m, warnings
 }
 
 func warning(field templating.Path, cause, hint string) templating.Diagnostic {

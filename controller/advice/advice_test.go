@@ -26,10 +26,16 @@ func warned(t *testing.T, level templating.Level, capacity int64, text string) s
 		t.Fatalf("%v %v", mistakes, more)
 	}
 	var lines []string
+	var members []Member
 	for _, object := range objects {
-		for _, mistake := range Of(source, object, values) {
+		member, warnings := Of(source, object, values)
+		members = append(members, member)
+		for _, mistake := range warnings {
 			lines = append(lines, mistake.In("").Error())
 		}
+	}
+	for _, mistake := range Together(members) {
+		lines = append(lines, mistake.In("").Error())
 	}
 	return strings.Join(lines, "\n")
 }
@@ -47,9 +53,9 @@ func TestUpdates(t *testing.T) {
 		want                  string // part of the warning; empty for none
 	}{
 		"the only slot": {resources: one, capacity: 1, want: "spec.strategy: an update waits for ever, because it starts a new Pod before " +
-			"it ends an old one, and there is no slot for the new one (Pods: 1, slots for each: 1, slots in all: 1); " + remedy},
+			"it ends an old one, and there is no slot for the new one (Pods: 1, slots for each: 1, of others: 0, in all: 1); " + remedy},
 		"a slot more":                      {resources: one, capacity: 2},
-		"two of three slots":               {resources: two, capacity: 3, want: "(Pods: 1, slots for each: 2, slots in all: 3)"},
+		"two of three slots":               {resources: two, capacity: 3, want: "(Pods: 1, slots for each: 2, of others: 0, in all: 3)"},
 		"two of four slots":                {resources: two, capacity: 4},
 		"as many replicas as nodes":        {spec: `replicas: "{{ len NODES }}", `, resources: one, capacity: 2, want: "(Pods: 2,"},
 		"more replicas than slots":         {spec: "replicas: 3, ", resources: one, capacity: 2, want: "(Pods: 3,"},
@@ -73,12 +79,12 @@ func TestUpdates(t *testing.T) {
 		"a DaemonSet":                      {kind: "DaemonSet", resources: one, capacity: 1},
 		"of the group, some replicas":      {group: true, spec: "replicas: 2, ", resources: one, capacity: 1},
 		"of the group, one for each device": {group: true, spec: `replicas: "{{ len INSTANCES }}", `, resources: one, capacity: 1,
-			want: "(Pods: 2, slots for each: 1, slots in all: 2)"},
+			want: "(Pods: 2, slots for each: 1, of others: 0, in all: 2)"},
 		"of the group, one for each device with two slots": {
 			group: true, spec: `replicas: "{{ len INSTANCES }}", `, resources: one, capacity: 2,
 		},
 		"of the group, each for a device": {group: true, resources: `{limits: {"akri.sh/{{ INSTANCE.name }}": "1"}}`, capacity: 1,
-			want: "(Pods: 1, slots for each: 1, slots in all: 1)"},
+			want: "(Pods: 1, slots for each: 1, of others: 0, in all: 1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			level, metadata := templating.InstanceLevel, `name: "{{ INSTANCE_NAME }}"`
@@ -143,7 +149,8 @@ spec:
 	}
 	var got []string
 	object := templating.Object{Content: content, Directives: templating.Directives{Once: true}}
-	for _, d := range Of(nil, object, templating.Values{Configuration: "cam"}) {
+	_, warnings := Of(nil, object, templating.Values{Configuration: "cam"})
+	for _, d := range warnings {
 		got = append(got, d.In("").Path+" "+d.Hint)
 	}
 	const container = "spec.template.spec.containers[0]."
@@ -161,7 +168,7 @@ spec:
 		Origin:  templating.Origin{Level: templating.ConfigurationLevel},
 		Content: map[string]any{"apiVersion": "v1", "kind": "Service", "spec": map[string]any{"externalName": "{{ NAME }}"}},
 	}
-	warnings := Of(nil, service, templating.Values{Configuration: "cam"})
+	_, warnings = Of(nil, service, templating.Values{Configuration: "cam"})
 	if len(warnings) != 1 || !strings.HasPrefix(warnings[0].Hint, "write an expression in configurationBrokerResources, to which") {
 		t.Errorf("warned %v of the Service of the Configuration", warnings)
 	}

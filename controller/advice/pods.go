@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/templating"
@@ -56,22 +55,23 @@ func InitContainers(pod *corev1.PodSpec, path templating.Path) (warnings templat
 	return warnings
 }
 
-// ofPods warns of init containers with devices, of Pods of a device that may get another one,
+// ofPods reads the Pods of an object, and warns of init containers with devices, of Pods of a device that may get another one,
 // and of Pods, of Kubernetes' own kinds of workloads, that use nothing of the devices: no
 // container requests one, and no expression reads a property. Authors who do not know of the
 // request wonder why their programs get no variables.
-func ofPods(
-	source map[string]any, kind schema.GroupKind, object templating.Object, values templating.Values,
-) (warnings templating.Diagnostics) {
-	own := slices.Contains([]string{"", "apps", "batch"}, kind.Group) && !templating.ReadsDevice(source)
+func (m *Member) ofPods() (warnings templating.Diagnostics) {
+	own := slices.Contains([]string{"", "apps", "batch"}, m.kind.Group) && !templating.ReadsDevice(m.source)
 	name := "{{ RESOURCE_NAME }}"
-	if source == nil { // Akri's old fields have no expressions
+	if m.source == nil { // Akri's old fields have no expressions
 		name = "{{PLACEHOLDER}}"
 	}
-	for _, template := range PodTemplatesIn(object.Content, nil) {
+	for _, template := range PodTemplatesIn(m.Content, nil) {
 		var pod corev1.PodTemplateSpec
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(template.Object, &pod) != nil {
 			continue // which others report
+		}
+		if len(m.pods) < 64 && (len(template.Path) > 0 || m.labeled()) { // not a custom kind with containers
+			m.pods = append(m.pods, pod)
 		}
 		spec := append(slices.Clip(template.Path), templating.Key("spec"))
 		warnings = append(warnings, InitContainers(&pod.Spec, spec)...)
@@ -81,8 +81,8 @@ func ofPods(
 				`if one uses the device, add two lines to it, "resources:" and "  limits: {'`+name+`': '1'}"`))
 		}
 		for i := range pod.Spec.Containers {
-			anyDevice := DevicesOf(&pod.Spec.Containers[i])[v0.ResourceName(values.Configuration)]
-			if anyDevice > 0 && object.Origin.Level == templating.InstanceLevel {
+			anyDevice := DevicesOf(&pod.Spec.Containers[i])[v0.ResourceName(m.values.Configuration)]
+			if anyDevice > 0 && m.Origin.Level == templating.InstanceLevel {
 				warnings = append(warnings, warning(
 					append(slices.Clip(spec), templating.Key("containers"), templating.Index(i), templating.Key("resources")),
 					"it requests any device of the Configuration, perhaps another than that of its Instance", "write "+name))

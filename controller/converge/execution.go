@@ -22,6 +22,7 @@ import (
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/internal/text"
+	"akri.sh/akri/templating"
 )
 
 // execution carries out a plan.
@@ -57,7 +58,7 @@ func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.Re
 		delete(remaining, step.Ref)
 		e.result.Resources = append(e.result.Resources, e.carryOut(ctx, step, entry, known))
 		if found, ok := e.contention.Contended(e.objectKey(step), e.now); ok {
-			contended = append(contended, problem.At(step.Desired.Place, contentionError(step.Ref, found)))
+			contended = append(contended, problem.At(step.Desired.Place, contentionError(step, found)))
 			e.result.Requeue(found.Over)
 		}
 	}
@@ -158,17 +159,21 @@ func (e *execution) objectKey(step plan.Step) contention.Object {
 	return contention.Object{Parent: e.parent.UID, Ref: step.Ref}
 }
 
-func contentionError(object inventory.Ref, found contention.Contention) error {
-	who := "another client keeps deleting it or changing it back"
-	if found.Manager != "" {
+func contentionError(step plan.Step, found contention.Contention) error {
+	who, hint := "another client keeps deleting it or changing it back",
+		"stop the other client, or leave the fields that it changes out of the template"
+	switch {
+	case found.Manager != "":
 		who = found.Manager + " keeps changing it back"
+	case templating.Keys("spec", "ttlSecondsAfterFinished").Lookup(step.Desired.Content) != nil:
+		who, hint = "Kubernetes deletes it when it has finished (spec.ttlSecondsAfterFinished)", `annotate its template akri.sh/once: "true"`
 	}
 	return &problem.Error{
 		Reason: v0.ReasonContended, // does not heal: repairs are rate-limited separately
 		Mistake: finding.Mistake{
 			Cause: fmt.Sprintf("%s was repaired %d times or more, with less than %d minutes in between, because %s",
-				object, contention.MinRepairs, int(contention.Calm.Minutes()), who), // no count: the message must not change with each repair
-			Hint: "stop the other client, or leave the fields that it changes out of the template",
+				step.Ref, contention.MinRepairs, int(contention.Calm.Minutes()), who), // no count: the message must not change with each repair
+			Hint: hint,
 		},
 	}
 }

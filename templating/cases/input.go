@@ -228,6 +228,7 @@ func (in *Input) Shared() *Input {
 	shared := *in
 	shared.instances = slices.Clone(in.instances)
 	for i := range shared.instances {
+		shared.instances[i].Name = sample.InstanceName(in.options.Configuration, i, true)
 		shared.instances[i].Nodes, shared.instances[i].Shared = sample.Nodes(i, true), true
 	}
 	return &shared

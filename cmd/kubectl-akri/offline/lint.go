@@ -200,26 +200,37 @@ func appendNew(findings []finding.Finding, in *cases.Input, found, mistakes []fi
 	return findings
 }
 
-// advise warns of objects that will not work as expected, with devices that one node sees or
-// several. One warning for a field is enough, with whatever devices it is rendered. Templates
-// with mistakes wait: their objects may lack what the advice would ask for.
+// advise warns of objects that will not work as expected, alone or together, with devices that
+// one node sees or several. One warning for a field is enough, with whatever devices it is
+// rendered. Templates with mistakes wait: their objects may lack what the advice would ask for.
 func advise(in *cases.Input, objects []cases.Rendered, mistakes []finding.Finding) (findings []finding.Finding) {
+	own := len(objects)
 	if in.Sampled {
 		shared, _ := in.Shared().Objects()
 		objects = slices.Concat(objects, shared)
 	}
-	warned := map[string]bool{}
-	for _, o := range objects {
+	var members []advice.Member
+	var warnings templating.Diagnostics
+	templates, warned := map[templating.Origin]cases.Rendered{}, map[string]bool{}
+	for i, o := range objects {
 		if slices.ContainsFunc(mistakes, func(f finding.Finding) bool { return within(f.Path, o.Place()) }) {
 			continue
 		}
-		for _, warning := range advice.Of(o.Template, o.Object, o.Values) {
-			found := o.Finding(warning)
-			found.Level = finding.Warning
-			if !warned[found.Path] {
-				warned[found.Path] = true
-				findings = append(findings, found)
-			}
+		member, found := advice.Of(o.Template, o.Object, o.Values)
+		templates[o.Origin.Template()], warnings = o, append(warnings, found...)
+		if i < own || o.Origin.Level == templating.InstanceLevel { // those of the Configuration exist once
+			members = append(members, member)
+		}
+	}
+	if len(mistakes) == 0 { // what is missing may select or be selected
+		warnings = append(warnings, advice.Together(members)...)
+	}
+	for _, warning := range warnings {
+		found := templates[warning.Origin].Finding(warning)
+		found.Level = finding.Warning
+		if !warned[found.Path] {
+			warned[found.Path] = true
+			findings = append(findings, found)
 		}
 	}
 	return findings
