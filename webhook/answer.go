@@ -131,6 +131,9 @@ func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Fin
 	return []Finding{result}
 }
 
+// passing are the refusals that may end without another template.
+var passing = []string{v0.ReasonQuotaExceeded, v0.ReasonNamespaceTerminating}
+
 // refused interprets an answer that is not about the object alone.
 func (a apiAnswer) refused(found *refusal.Refusal, failure *problem.Error, message string) []Finding {
 	result := Finding{Deny, found.Mistake}
@@ -147,7 +150,7 @@ func (a apiAnswer) refused(found *refusal.Refusal, failure *problem.Error, messa
 			cause = strings.ReplaceAll(cause, strconv.Quote(a.want.Ref.Name), "NAME")
 		}
 		result.Cause, result.Hint = oneLine(cause, maxForbiddenBytes), ""
-	case found.Passing: // the rest of a quota's message says how much of it is used
+	case slices.Contains(passing, found.Reason), found.Kind == "namespace": // a quota's message says how much of it is used
 		result.Level = Inconclusive
 	case a.awaits(found, strings.TrimPrefix(message, found.Said)):
 		result.Level = Inconclusive

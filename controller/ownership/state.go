@@ -46,12 +46,12 @@ func Read(object metav1.Object) State {
 	labels := object.GetLabels()
 	entry := AppliedFields(object)
 	state := State{
-		UID:         object.GetUID(),
-		Parent:      labelled(object.GetNamespace(), labels),
-		Applied:     entry != nil,
+		UID:     object.GetUID(),
+		Parent:  labelled(object.GetNamespace(), labels),
+		Applied: entry != nil,
 
 		Configuration: labels[v0.LabelConfiguration],
-		Terminating: object.GetDeletionTimestamp() != nil,
+		Terminating:   object.GetDeletionTimestamp() != nil,
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
 		state.Owner = metadata.UID(owner.UID)
