@@ -3,6 +3,7 @@ package controller_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -148,7 +149,9 @@ func TestRefusedRepairsAreNoContention(t *testing.T) {
 		}
 	})
 	c.edit("v1 ConfigMap refused", update("data.k", "theirs").by("kubectl-patch"))
-	for range 11 {
+	for i := range 11 {
+		// What wakes the controller sooner than the back-off.
+		c.edit("v1 ConfigMap refused", patch(types.MergePatchType, fmt.Sprintf(`{"metadata": {"annotations": {"n": "%d"}}}`, i)))
 		<-refusals
 	}
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonWebhookDenied, `admission webhook "x" denies it`)

@@ -242,7 +242,8 @@ func TestNeededBySiblings(t *testing.T) {
 	settings := `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`
 	admin := w.as("")
 	w.Eventually("the other webhook denies it", func() string {
-		if err := admin.dryRun(configuration(service, "")); err == nil || !strings.Contains(err.Error(), `admission webhook "third.party.example" denies it`) {
+		err := admin.dryRun(configuration(service, ""))
+		if err == nil || !strings.Contains(err.Error(), `admission webhook "third.party.example" denies it`) {
 			return fmt.Sprint(err)
 		}
 		return ""

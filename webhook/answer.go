@@ -109,14 +109,14 @@ var (
 // rejection interprets a Status of the API server.
 func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Finding {
 	message := status.Message
-	if found := refusal.Read(refusal.Request{Resource: a.want.Resource, Namespace: a.want.Ref.Namespace}, failure); found != nil {
-		return a.refused(found, failure, message)
-	}
+	found := refusal.Read(refusal.Request{Resource: a.want.Resource, Namespace: a.want.Ref.Namespace}, failure)
 	switch {
 	case strings.Contains(message, "does not support dry run"):
 		return a.inconclusive("another admission webhook does not support dry run: " + a.quote(message))
 	case status.Code >= 500 && !objectErrors.MatchString(message), status.Code == 429:
 		return a.inconclusive("the API server could not decide: " + a.quote(message))
+	case found != nil:
+		return a.refused(found, failure, message)
 	case status.Reason == metav1.StatusReasonNotFound:
 		return a.inconclusive("the API server does not know the namespace or the kind yet: " + a.quote(message))
 	case typeErrors.MatchString(message):
@@ -178,7 +178,7 @@ func (a apiAnswer) awaits(found *refusal.Refusal, said string) bool {
 		case other.Name == own.Name && other.Kind == own.Kind:
 			return false // it is about this object
 		case other.Name == own.Name:
-			name = `(?i:\b` + other.Kind + `)\W+` + name
+			name = `(?i:` + other.Kind + `)\w*\W+` + name
 		}
 		return regexp.MustCompile(`(^|[^\w.-])` + name).MatchString(said)
 	})

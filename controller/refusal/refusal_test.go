@@ -19,27 +19,40 @@ func TestRead(t *testing.T) {
 	const secret = "hunter2"
 	for message, want := range map[string]struct{ reason, says string }{
 		`services "s" is forbidden: exceeded quota: q, requested: services=1, used: services=2, limited: services=2`: {
-			v0.ReasonQuotaExceeded, "kubectl describe quota q -n plant"},
-		`pods "p" is forbidden: failed quota: cpu-q: must specify limits.cpu for: c`:                     {v0.ReasonQuotaExceeded, "cpu-q"},
-		`pods "p" is forbidden: status unknown for quota: q, resources: pods`:                            {v0.ReasonQuotaExceeded, "q"},
-		`pods "p" is forbidden: maximum cpu usage per Container is 100m, but limit is 1`:                 {v0.ReasonLimitRangeViolated, "limitrange -n plant"},
+			v0.ReasonQuotaExceeded, "kubectl describe quota q -n plant",
+		},
+		`pods "p" is forbidden: failed quota: cpu-q: must specify limits.cpu for: c`: {v0.ReasonQuotaExceeded, "cpu-q"},
+		`pods "p" is forbidden: status unknown for quota: q, resources: pods`:        {v0.ReasonQuotaExceeded, "q"},
+		`pods "p" is forbidden: maximum cpu usage per Container is 100m, but limit is 1`: {
+			v0.ReasonLimitRangeViolated, "limitrange -n plant",
+		},
 		`pods "p" is forbidden: [minimum cpu usage per Pod is 1, but request is 0, maximum memory usage`: {v0.ReasonLimitRangeViolated, ""},
 		`pods "p" is forbidden: cpu max limit to request ratio per Container is 2, but provided`:         {v0.ReasonLimitRangeViolated, ""},
 		`pods "p" is forbidden: violates PodSecurity "restricted:latest": ` + secret: {
-			v0.ReasonPodSecurityViolated, "kubectl label namespace plant --overwrite pod-security.kubernetes.io/enforce=privileged"},
+			v0.ReasonPodSecurityViolated, "kubectl label namespace plant --overwrite pod-security.kubernetes.io/enforce=privileged",
+		},
 		`pods "p" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: ` + secret: {
-			v0.ReasonPolicyDenied, "kubectl get validatingadmissionpolicy x"},
+			v0.ReasonPolicyDenied, "kubectl get validatingadmissionpolicy x",
+		},
 		`admission webhook "x.example.com" denied the request: services "s" is forbidden: User "u" cannot create resource ` + secret: {
-			v0.ReasonWebhookDenied, `"x.example.com"`},
+			v0.ReasonWebhookDenied, `"x.example.com"`,
+		},
 		`admission webhook "x" denied the request without explanation`: {v0.ReasonWebhookDenied, `"x"`},
 		`pods "p" is forbidden: error looking up service account plant/sa: serviceaccount "sa" not found`: {
-			v0.ReasonReferenceMissing, "kubectl create serviceaccount sa -n plant"},
-		`pods "p" is forbidden: no PriorityClass with name high was found`:                                              {v0.ReasonReferenceMissing, "PriorityClass high"},
-		`pods "p" is forbidden: pod rejected: RuntimeClass "kata" not found`:                                            {v0.ReasonReferenceMissing, "RuntimeClass kata"},
-		`namespaces "plant" not found`:                                                                                  {v0.ReasonReferenceMissing, "kubectl create namespace plant"},
-		`pods "p" is forbidden: unable to create new content in namespace plant because it is being terminated`:         {v0.ReasonNamespaceTerminating, ""},
-		`services is forbidden: User "u" cannot list resource "services" in API group "" at the cluster scope`:          {v0.ReasonForbidden, "akri rbac"},
-		`services "s" is forbidden: User "u" cannot patch resource "services" in API group "" in the namespace "plant"`: {v0.ReasonForbidden, "akri rbac"},
+			v0.ReasonReferenceMissing, "kubectl create serviceaccount sa -n plant",
+		},
+		`pods "p" is forbidden: no PriorityClass with name high was found`:   {v0.ReasonReferenceMissing, "PriorityClass high"},
+		`pods "p" is forbidden: pod rejected: RuntimeClass "kata" not found`: {v0.ReasonReferenceMissing, "RuntimeClass kata"},
+		`namespaces "plant" not found`:                                       {v0.ReasonReferenceMissing, "kubectl create namespace plant"},
+		`pods "p" is forbidden: unable to create new content in namespace plant because it is being terminated`: {
+			v0.ReasonNamespaceTerminating, "",
+		},
+		`services is forbidden: User "u" cannot list resource "services" in API group "" at the cluster scope`: {
+			v0.ReasonForbidden, "akri rbac",
+		},
+		`services "s" is forbidden: User "u" cannot patch resource "services" in API group "" in the namespace "plant"`: {
+			v0.ReasonForbidden, "akri rbac",
+		},
 		// Not about permissions, and nothing that the table knows.
 		`pods "p" is forbidden: the integer value of priority (1) must not be provided in pod spec`: {},
 		`pods "p" is forbidden: ` + secret + ` is forbidden: User "u" cannot patch resource`:        {},
@@ -64,7 +77,9 @@ func TestRead(t *testing.T) {
 // A missing permission is that of who has sent the request.
 func TestMissingRights(t *testing.T) {
 	account := types.NamespacedName{Namespace: "plant", Name: "cameras"}
-	for verb, want := range map[string]string{"patch": "bind it to a Role", "impersonate": "bind its own ServiceAccount", "impersonate:user-info": "bind its own"} {
+	for verb, want := range map[string]string{
+		"patch": "bind it to a Role", "impersonate": "bind its own ServiceAccount", "impersonate:user-info": "bind its own",
+	} {
 		message := `services "s" is forbidden: User "u" cannot ` + verb + ` resource "services" in API group ""`
 		err := &apierrors.StatusError{ErrStatus: metav1.Status{Message: message}}
 		found := Read(Request{Namespace: "plant", Account: account}, err)
