@@ -14,10 +14,10 @@ import (
 )
 
 var (
-	refused  = &problem.Error{Reason: v0.ReasonRefused}
-	cam      = ownership.Parent{UID: "cam", NamespacedName: types.NamespacedName{Namespace: "plant", Name: "cam"}}
-	rejected = &problem.Error{Reason: v0.ReasonApplyFailed, Retryable: true}
-	noAnswer = &problem.Error{Reason: v0.ReasonServerUnavailable, Retryable: true, Unavailable: true}
+	refused    = &problem.Error{Reason: v0.ReasonRefused}
+	failingCam = ownership.Parent{UID: "cam", NamespacedName: types.NamespacedName{Namespace: "plant", Name: "cam"}}
+	rejected   = &problem.Error{Reason: v0.ReasonApplyFailed, Retryable: true}
+	noAnswer   = &problem.Error{Reason: v0.ReasonServerUnavailable, Retryable: true, Unavailable: true}
 )
 
 // The back-off of problems that may heal doubles with each pass until one has none.
@@ -25,7 +25,7 @@ func TestRetryBackOff(t *testing.T) {
 	r, now := newRetries(), time.Now()
 	next := func(want time.Duration, problems ...*problem.Error) {
 		t.Helper()
-		if wait, shown := r.record(cam, problems, now); wait != want || len(shown) != len(problems) {
+		if wait, shown := r.record(failingCam, problems, now); wait != want || len(shown) != len(problems) {
 			t.Errorf("next pass after %v with %d problems, want %v with %d", wait, len(shown), want, len(problems))
 		}
 	}
@@ -35,7 +35,7 @@ func TestRetryBackOff(t *testing.T) {
 		next(converge.FirstRetry, refused, rejected)
 		next(2*converge.FirstRetry, rejected)
 		for range 20 {
-			r.record(cam, []*problem.Error{rejected}, now)
+			r.record(failingCam, []*problem.Error{rejected}, now)
 		}
 		next(minMaxRetry, rejected)
 		next(0)
@@ -52,13 +52,13 @@ func TestLongestBackOff(t *testing.T) {
 		r, now := newRetries(), time.Now()
 		var wait, elsewhere time.Duration
 		for i := range failing {
-			parent := cam
+			parent := failingCam
 			parent.UID = types.UID(strconv.Itoa(i))
 			r.record(parent, []*problem.Error{rejected}, now)
 		}
-		other := cam
+		other := failingCam
 		other.UID, other.Namespace = "other", "elsewhere"
-		last := cam
+		last := failingCam
 		last.UID = "0"
 		for range 20 {
 			wait, _ = r.record(last, []*problem.Error{rejected}, now)
@@ -76,7 +76,7 @@ func TestUnavailableServerIsReportedLater(t *testing.T) {
 	r, now := newRetries(), time.Now()
 	shown := func(want int, problems ...*problem.Error) {
 		t.Helper()
-		wait, got := r.record(cam, problems, now)
+		wait, got := r.record(failingCam, problems, now)
 		if len(got) != want {
 			t.Errorf("%d problems are reported, want %d", len(got), want)
 		}
@@ -90,7 +90,7 @@ func TestUnavailableServerIsReportedLater(t *testing.T) {
 		shown(1, rejected, noAnswer)
 		now = now.Add(1)
 		shown(2, rejected, noAnswer)
-		if _, got := r.record(cam, []*problem.Error{rejected}, now); len(got) != 1 { // it has answered: the time starts again
+		if _, got := r.record(failingCam, []*problem.Error{rejected}, now); len(got) != 1 { // it has answered: the time starts again
 			t.Errorf("%d problems are reported, want the one", len(got))
 		}
 	}
