@@ -11,8 +11,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -81,7 +83,10 @@ func TestRefusals(t *testing.T) {
 		// The API server of the tests does not check ServiceAccounts.
 		"ServiceAccount": {refusedPod, func(c *cluster) { c.respond(missingAccount) }, func(c *cluster) { c.respond(nil) },
 			v0.ReasonReferenceMissing, "kubectl create serviceaccount broker"},
-		"policy": {refusedService, func(c *cluster) { c.Apply(strings.ReplaceAll(refusingPolicy, "NAMESPACE", c.Namespace)) },
+		"policy": {refusedService, func(c *cluster) {
+			c.Apply(strings.ReplaceAll(refusingPolicy, "NAMESPACE", c.Namespace))
+			c.T.Cleanup(func() { c.deleteCluster(admissionVersion, "ValidatingAdmissionPolicy", c.Namespace) })
+		},
 			func(c *cluster) { c.deleteCluster(admissionVersion, "ValidatingAdmissionPolicyBinding", c.Namespace) },
 			v0.ReasonPolicyDenied, "no ports, please"},
 	} {
@@ -90,6 +95,9 @@ func TestRefusals(t *testing.T) {
 			c := newCluster(t)
 			tc.refuse(c)
 			template := strings.ReplaceAll(strings.ReplaceAll(tc.template, "NAMESPACE", c.Namespace), "SPEC", "")
+			if name != "ServiceAccount" {
+				c.refuses(template) // the API server takes a while to see what refuses it
+			}
 			c.Apply(configWith("cfg", template))
 			instance := c.Instance("cfg", "cfg-1", nil)
 			c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, tc.reason, "instanceBrokerResources[0]", tc.says)
@@ -105,6 +113,23 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refuses waits until the API server refuses the object of a template.
+func (c *cluster) refuses(template string) {
+	c.T.Helper()
+	var objects []map[string]any
+	if err := yaml.Unmarshal([]byte(template), &objects); err != nil {
+		c.T.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: objects[0]}
+	object.SetNamespace(c.Namespace)
+	c.Eventually("a refusal", func() string {
+		if err := c.Create(c.T.Context(), object.DeepCopy(), client.DryRunAll); err == nil {
+			return "it is accepted"
+		}
+		return ""
+	})
 }
 
 const (
