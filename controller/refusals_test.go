@@ -32,8 +32,7 @@ const (
     spec: {SPEC containers: [{name: c, image: i, resources: {limits: {cpu: "1"}}}]}`
 )
 
-// What refuses an object is named, and once it no longer does, the object is applied
-// within ten seconds.
+// What refuses an object is named, and once it no longer does, the object is applied.
 func TestRefusals(t *testing.T) {
 	quota := func(c *cluster, hard string) { // as its controller does
 		c.Apply(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {services: "` + hard + `"}}}`)
@@ -108,9 +107,7 @@ func TestRefusals(t *testing.T) {
 			tc.lift(c)
 			lifted := time.Now()
 			c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
-			if took := time.Since(lifted); took > 10*time.Second {
-				t.Errorf("applied %v after the refusal was lifted", took)
-			}
+			t.Logf("applied %v after the refusal was lifted", time.Since(lifted)) // TestLongestBackOff has the bound
 		})
 	}
 }
