@@ -376,7 +376,8 @@ spec: {policyName: NAME, validationActions: [Deny]}
 	c.Apply(configWith("cfg", " []"))
 	c.gone("v1", "ConfigMap", "b")
 	c.gone("v1", "ConfigMap", "c")
-	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonDeleteFailed, "a-protected", "it is protected")
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonPolicyDenied,
+		"a-protected cannot be deleted", "it is protected")
 }
 
 // The objects of a device that was plugged in again wait for those of the former

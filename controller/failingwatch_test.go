@@ -22,7 +22,8 @@ func TestKindThatMayNotBeWatched(t *testing.T) {
 		if request.Method != http.MethodGet || !strings.HasSuffix(request.URL.Path, "/services") {
 			return nil
 		}
-		const forbidden = `{"kind":"Status","status":"Failure","message":"services is forbidden","reason":"Forbidden","code":403}`
+		const forbidden = `{"kind":"Status","status":"Failure","reason":"Forbidden","code":403,` +
+			`"message":"services is forbidden: User \"u\" cannot list resource \"services\" in API group \"\" at the cluster scope"}`
 		return &http.Response{
 			StatusCode: http.StatusForbidden, Request: request, Header: http.Header{"Content-Type": {"application/json"}},
 			Body: io.NopCloser(strings.NewReader(forbidden)),

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -176,6 +177,22 @@ func (c *cluster) settled() int64 {
 		}
 	}
 	return last
+}
+
+// patchCluster merges a patch into a cluster-scoped object.
+func (c *cluster) patchCluster(apiVersion, kind, name, patch string) {
+	c.T.Helper()
+	if err := c.Patch(c.T.Context(), named(apiVersion, kind, "", name), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		c.T.Fatal(err)
+	}
+}
+
+// deleteCluster deletes a cluster-scoped object.
+func (c *cluster) deleteCluster(apiVersion, kind, name string) {
+	c.T.Helper()
+	if err := c.Delete(context.Background(), named(apiVersion, kind, "", name)); err != nil {
+		c.T.Fatal(err)
+	}
 }
 
 func configuration(name string) *v0.Configuration {

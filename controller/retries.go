@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"akri.sh/akri/controller/converge"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/internal/backoff"
 )
@@ -15,6 +16,12 @@ import (
 const (
 	// maxRetry is the longest back-off of a parent that could not be applied.
 	maxRetry = 5 * time.Minute
+	// minMaxRetry is the same for a single parent. What refuses it, such as a quota, is
+	// not watched, and once it no longer does, the parent must not wait.
+	minMaxRetry = 5 * time.Second
+	// retryInterval is the interval of the passes of a namespace whose parents all have
+	// the longest back-off.
+	retryInterval = 200 * time.Millisecond
 	// maxUnavailableRetry is the longest back-off while the API server does not answer:
 	// it may answer again at any moment.
 	maxUnavailableRetry = 10 * time.Second
@@ -32,6 +39,7 @@ type retries struct {
 
 // retry is the recent history of one parent.
 type retry struct {
+	namespace   string
 	failures    int
 	unavailable time.Time // of the first pass without an answer since the last one with
 }
@@ -40,19 +48,19 @@ func newRetries() *retries { return &retries{byParent: map[types.UID]*retry{}} }
 
 // record records the problems of a pass. It returns when the next pass is due, 0 if
 // none of the problems is retryable, and those of the problems that must be reported.
-func (r *retries) record(parent types.UID, problems []*problem.Error, now time.Time) (time.Duration, []*problem.Error) {
+func (r *retries) record(parent ownership.Parent, problems []*problem.Error, now time.Time) (time.Duration, []*problem.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !slices.ContainsFunc(problems, func(p *problem.Error) bool { return p.Retryable }) {
-		delete(r.byParent, parent)
+		delete(r.byParent, parent.UID)
 		return 0, problems
 	}
-	entry := r.byParent[parent]
+	entry := r.byParent[parent.UID]
 	if entry == nil {
-		entry = &retry{}
-		r.byParent[parent] = entry
+		entry = &retry{namespace: parent.Namespace}
+		r.byParent[parent.UID] = entry
 	}
-	limit := maxRetry
+	limit := r.longest(parent.Namespace)
 	unanswered := func(p *problem.Error) bool { return p.Unavailable }
 	switch {
 	case !slices.ContainsFunc(problems, unanswered):
@@ -69,6 +77,18 @@ func (r *retries) record(parent types.UID, problems []*problem.Error, now time.T
 	wait := backoff.Delay(converge.FirstRetry, limit, entry.failures)
 	entry.failures++
 	return wait, problems
+}
+
+// longest returns the longest back-off of a parent in a namespace. It grows with the
+// parents that fail there, so that their passes stay rare. The caller holds the lock.
+func (r *retries) longest(namespace string) time.Duration {
+	failing := time.Duration(0)
+	for _, entry := range r.byParent {
+		if entry.namespace == namespace {
+			failing++
+		}
+	}
+	return min(max(minMaxRetry, failing*retryInterval), maxRetry)
 }
 
 func (r *retries) forget(parent types.UID) {

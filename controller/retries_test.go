@@ -1,18 +1,23 @@
 package controller
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/converge"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/problem"
 )
 
 var (
-	refused  = &problem.Error{Reason: v0.ReasonRefused}
-	rejected = &problem.Error{Reason: v0.ReasonApplyFailed, Retryable: true}
-	noAnswer = &problem.Error{Reason: v0.ReasonServerUnavailable, Retryable: true, Unavailable: true}
+	refused    = &problem.Error{Reason: v0.ReasonRefused}
+	failingCam = ownership.Parent{UID: "cam", NamespacedName: types.NamespacedName{Namespace: "plant", Name: "cam"}}
+	rejected   = &problem.Error{Reason: v0.ReasonApplyFailed, Retryable: true}
+	noAnswer   = &problem.Error{Reason: v0.ReasonServerUnavailable, Retryable: true, Unavailable: true}
 )
 
 // The back-off of problems that may heal doubles with each pass until one has none.
@@ -20,7 +25,7 @@ func TestRetryBackOff(t *testing.T) {
 	r, now := newRetries(), time.Now()
 	next := func(want time.Duration, problems ...*problem.Error) {
 		t.Helper()
-		if wait, shown := r.record("cam", problems, now); wait != want || len(shown) != len(problems) {
+		if wait, shown := r.record(failingCam, problems, now); wait != want || len(shown) != len(problems) {
 			t.Errorf("next pass after %v with %d problems, want %v with %d", wait, len(shown), want, len(problems))
 		}
 	}
@@ -30,12 +35,37 @@ func TestRetryBackOff(t *testing.T) {
 		next(converge.FirstRetry, refused, rejected)
 		next(2*converge.FirstRetry, rejected)
 		for range 20 {
-			r.record("cam", []*problem.Error{rejected}, now)
+			r.record(failingCam, []*problem.Error{rejected}, now)
 		}
-		next(maxRetry, rejected)
+		next(minMaxRetry, rejected)
 		next(0)
 		if r.len() != 0 {
 			t.Error("a parent without problems is remembered")
+		}
+	}
+}
+
+// What is refused is repeated soon, so that it is applied soon once it is not. Where many
+// parents fail, together they are not repeated more often.
+func TestLongestBackOff(t *testing.T) {
+	for failing, want := range map[int]time.Duration{1: minMaxRetry, 25: minMaxRetry, 50: 2 * minMaxRetry, 5000: maxRetry} {
+		r, now := newRetries(), time.Now()
+		var wait, elsewhere time.Duration
+		for i := range failing {
+			parent := failingCam
+			parent.UID = types.UID(strconv.Itoa(i))
+			r.record(parent, []*problem.Error{rejected}, now)
+		}
+		other := failingCam
+		other.UID, other.Namespace = "other", "elsewhere"
+		last := failingCam
+		last.UID = "0"
+		for range 20 {
+			wait, _ = r.record(last, []*problem.Error{rejected}, now)
+			elsewhere, _ = r.record(other, []*problem.Error{rejected}, now)
+		}
+		if wait != want || elsewhere != minMaxRetry {
+			t.Errorf("with %d failing parents, the next pass is after %v, want %v; after %v elsewhere", failing, wait, want, elsewhere)
 		}
 	}
 }
@@ -46,7 +76,7 @@ func TestUnavailableServerIsReportedLater(t *testing.T) {
 	r, now := newRetries(), time.Now()
 	shown := func(want int, problems ...*problem.Error) {
 		t.Helper()
-		wait, got := r.record("cam", problems, now)
+		wait, got := r.record(failingCam, problems, now)
 		if len(got) != want {
 			t.Errorf("%d problems are reported, want %d", len(got), want)
 		}
@@ -60,7 +90,7 @@ func TestUnavailableServerIsReportedLater(t *testing.T) {
 		shown(1, rejected, noAnswer)
 		now = now.Add(1)
 		shown(2, rejected, noAnswer)
-		if _, got := r.record("cam", []*problem.Error{rejected}, now); len(got) != 1 { // it has answered: the time starts again
+		if _, got := r.record(failingCam, []*problem.Error{rejected}, now); len(got) != 1 { // it has answered: the time starts again
 			t.Errorf("%d problems are reported, want the one", len(got))
 		}
 	}

@@ -229,6 +229,32 @@ func TestInconclusive(t *testing.T) {
 	})
 }
 
+// Objects of one Configuration may need each other.
+func TestNeededBySiblings(t *testing.T) {
+	w := newWorld(t)
+	w.guard()
+	class := `{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}"}, ` +
+		`spec: {priorityClassName: nowhere, containers: [{name: a, image: b}]}}`
+	expect(t, w.as("").apply(configuration(class, "")), "PriorityClass nowhere does not exist; create it")
+
+	w.register(w.otherWebhook("services", denyAll(`configmap "settings" not found`)))
+	service := `{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {ports: [{port: 80}]}}`
+	settings := `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`
+	admin := w.as("")
+	w.Eventually("the other webhook denies it", func() string {
+		err := admin.dryRun(configuration(service, ""))
+		if err == nil || !strings.Contains(err.Error(), `admission webhook "third.party.example" denies it`) {
+			return fmt.Sprint(err)
+		}
+		return ""
+	})
+	admin.warnings.take()
+	expect(t, admin.apply(configuration(service, settings)), "")
+	if warnings := admin.warnings.take(); !strings.Contains(warnings, "does not exist yet") {
+		t.Errorf("warned: %q", warnings)
+	}
+}
+
 // Nodes know a group by its name alone, without the namespace.
 func TestSameNameInTwoNamespaces(t *testing.T) {
 	here, there := newWorld(t), newWorld(t)

@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/controller/refusal"
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating"
@@ -43,6 +46,8 @@ type apiAnswer struct {
 	// existing is set if the object exists, or was rendered for an existing device: the
 	// API server's message may then quote what the requester may not read.
 	existing bool
+	// siblings are the objects that the templates render with this one, and this one.
+	siblings []inventory.Ref
 }
 
 // interpret returns the findings of a response; none if the object was accepted.
@@ -59,14 +64,14 @@ func (a apiAnswer) interpret(err error) []Finding {
 	}
 	switch {
 	case failure.Reason == v0.ReasonConflict:
-		return a.conflict(failure)
+		return a.conflict()
 	case failure.Reason == v0.ReasonKindUnavailable:
 		return a.inconclusive(failure.Cause)
 	case failure.Reason == v0.ReasonImmutable && a.update && a.candidate.level == templating.ConfigurationLevel:
 		return []Finding{{Warn, finding.Mistake{
 			Path:  a.candidate.place,
 			Cause: "the template changes an immutable field of the existing object",
-			Hint:  "delete it, give the template another metadata.name, or annotate it akri.sh/on-immutable: recreate",
+			Hint:  apply.ImmutableHint(a.candidate.kind.GroupKind()),
 		}}}
 	}
 	var status apierrors.APIStatus
@@ -78,21 +83,20 @@ func (a apiAnswer) interpret(err error) []Finding {
 
 // conflict returns a warning that an object of that name exists, unless the
 // template handles that case.
-func (a apiAnswer) conflict(failure *problem.Error) []Finding {
+func (a apiAnswer) conflict() []Finding {
 	if a.want.OnConflict != templating.ConflictFail {
 		return nil
 	}
+	// Whose it is may be hidden from the requester.
+	what := fmt.Sprintf("%s %s", a.candidate.kind.Kind, a.want.Ref.Name)
 	if a.namePrivate() {
-		failure = apply.ConflictError("a " + a.candidate.kind.Kind + " with the name that a device gives")
+		what = "a " + a.candidate.kind.Kind + " with the name that a device gives"
 	}
+	failure := apply.ConflictError(what, ownership.State{})
 	return []Finding{{Warn, problem.At(a.candidate.field("metadata.name"), failure).Mistake}}
 }
 
 var (
-	// missingRights matches messages of the API server's authorizer.
-	missingRights = regexp.MustCompile(`cannot (get|create|patch|impersonate\S*) resource `)
-	// quotaName matches what a message about a quota says before it quotes the quota.
-	quotaName = regexp.MustCompile(`exceeded quota: [a-z0-9.-]+`)
 	// typeErrors matches how server-side apply reports values of a wrong type.
 	typeErrors = regexp.MustCompile(`failed to create typed (patch )?object`)
 	// objectErrors matches responses that have the code of an internal error but are
@@ -105,30 +109,16 @@ var (
 // rejection interprets a Status of the API server.
 func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Finding {
 	message := status.Message
+	found := refusal.Read(refusal.Request{Resource: a.want.Resource, Namespace: a.want.Ref.Namespace}, failure)
 	switch {
 	case strings.Contains(message, "does not support dry run"):
 		return a.inconclusive("another admission webhook does not support dry run: " + a.quote(message))
 	case status.Code >= 500 && !objectErrors.MatchString(message), status.Code == 429:
 		return a.inconclusive("the API server could not decide: " + a.quote(message))
-	case status.Reason == metav1.StatusReasonForbidden && strings.Contains(message, "exceeded quota"):
-		// The rest of the message says how much of it is used.
-		return a.inconclusive("the quota is exhausted: " + quotaName.FindString(message))
-	case apierrors.HasStatusCause(failure, corev1.NamespaceTerminatingCause):
-		return a.inconclusive("the namespace is being deleted")
+	case found != nil:
+		return a.refused(found, failure, message)
 	case status.Reason == metav1.StatusReasonNotFound:
 		return a.inconclusive("the API server does not know the namespace or the kind yet: " + a.quote(message))
-	case status.Reason == metav1.StatusReasonForbidden && strings.Contains(message, "cannot impersonate"):
-		// The controller may be allowed to; its RoleBinding may not name the webhook.
-		findings := a.inconclusive("the webhook may not impersonate the ServiceAccount in spec.serviceAccountName: " + a.quote(message))
-		findings[0].Hint = "bind its own ServiceAccount to the same Role as the controller's"
-		return findings
-	case status.Reason == metav1.StatusReasonForbidden && missingRights.MatchString(message):
-		// About permissions, not about the object: even a Secret's message may be shown.
-		cause := failure.Cause
-		if a.namePrivate() {
-			cause = strings.ReplaceAll(cause, strconv.Quote(a.want.Ref.Name), "NAME")
-		}
-		return []Finding{{Deny, finding.Mistake{Path: a.candidate.place, Cause: oneLine(cause, maxForbiddenBytes)}}}
 	case typeErrors.MatchString(message):
 		return a.mistyped(message)
 	case status.Reason == metav1.StatusReasonInvalid && status.Details != nil && len(status.Details.Causes) > 0:
@@ -139,6 +129,59 @@ func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Fin
 		result.Hint = sampleHint
 	}
 	return []Finding{result}
+}
+
+// passing are the refusals that may end without another template.
+var passing = []string{v0.ReasonQuotaExceeded, v0.ReasonNamespaceTerminating}
+
+// refused interprets an answer that is not about the object alone.
+func (a apiAnswer) refused(found *refusal.Refusal, failure *problem.Error, message string) []Finding {
+	result := Finding{Deny, found.Mistake}
+	result.Path = a.candidate.place
+	switch {
+	case found.Reason == v0.ReasonForbidden && strings.Contains(found.Said, "cannot impersonate"):
+		// The controller may be allowed to; its RoleBinding may not name the webhook.
+		result.Level, result.Hint = Inconclusive, "bind its own ServiceAccount to the same Role as the controller's"
+		result.Cause = "the webhook may not impersonate the ServiceAccount in spec.serviceAccountName: " + a.quote(message)
+	case found.Reason == v0.ReasonForbidden:
+		// About permissions, not about the object: even a Secret's message may be shown.
+		cause := failure.Cause
+		if a.namePrivate() {
+			cause = strings.ReplaceAll(cause, strconv.Quote(a.want.Ref.Name), "NAME")
+		}
+		result.Cause, result.Hint = oneLine(cause, maxForbiddenBytes), ""
+	case slices.Contains(passing, found.Reason), found.Kind == "namespace": // a quota's message says how much of it is used
+		result.Level = Inconclusive
+	case a.awaits(found, strings.TrimPrefix(message, found.Said)):
+		result.Level = Inconclusive
+		result.Hint = "it is about an object of another template, which does not exist yet: the controller applies this one after it"
+	case found.Reason != v0.ReasonReferenceMissing:
+		result.Cause += "; the API server says: " + a.quote(message)
+	}
+	if found.Name != "" && a.private() {
+		result.Cause, result.Hint = "an object that it names does not exist", "create it, or name another"
+	}
+	return []Finding{result}
+}
+
+// awaits reports whether a refusal is about another object that the templates render: by
+// its name, or with its kind if this object has the same name.
+func (a apiAnswer) awaits(found *refusal.Refusal, said string) bool {
+	own := a.want.Ref
+	return slices.ContainsFunc(a.siblings, func(other inventory.Ref) bool {
+		name := regexp.QuoteMeta(other.Name) + `($|[^\w-])`
+		switch {
+		case found.Reason == v0.ReasonReferenceMissing:
+			return strings.EqualFold(found.Kind, other.Kind) && found.Name == other.Name
+		case found.Reason != v0.ReasonWebhookDenied && found.Reason != v0.ReasonPolicyDenied:
+			return false
+		case other.Name == own.Name && other.Kind == own.Kind:
+			return false // it is about this object
+		case other.Name == own.Name:
+			name = `(?i:` + other.Kind + `)\w*\W+` + name
+		}
+		return regexp.MustCompile(`(^|[^\w.-])` + name).MatchString(said)
+	})
 }
 
 // mistyped returns a finding for each value of a wrong type and each field that does
@@ -251,7 +294,7 @@ func (a apiAnswer) immutable(err error) string {
 	if a.want.Recreate {
 		return fields + " is immutable, and the API server would reject a new object"
 	}
-	return fields + " is immutable; delete the object, or annotate the template akri.sh/on-immutable: recreate"
+	return fields + " is immutable; " + apply.ImmutableHint(a.candidate.kind.GroupKind())
 }
 
 // source returns the template text of a field, if it has an expression.

@@ -12,6 +12,7 @@ import (
 	fielderrors "k8s.io/apimachinery/pkg/util/validation/field"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/internal/finding"
@@ -111,6 +112,47 @@ func TestRemedies(t *testing.T) {
 		got := remedyOf(metav1.StatusCause{Field: tc.field, Message: tc.message}, tc.expression)
 		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
 			t.Errorf("%s: %q, want %q", tc.field, got, tc.want)
+		}
+	}
+}
+
+// What is refused only because another object of the templates does not exist yet is not
+// denied.
+func TestObjectsThatNeedEachOther(t *testing.T) {
+	own := inventory.Ref{Kind: "Pod", Namespace: "plant", Name: "cam"}
+	siblings := []inventory.Ref{
+		{Kind: "Pod", Name: "cam"}, {Kind: "ServiceAccount", Name: "broker"}, {Group: "x.io", Kind: "Gateway", Name: "cam"},
+		{Group: "x.io", Kind: "Route", Name: "front"},
+	}
+	const account = `pods "cam" is forbidden: error looking up service account plant/NAME: serviceaccount "NAME" not found`
+	const policy = `pods "cam" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: `
+	const webhook = `admission webhook "x" denied the request: `
+	for message, want := range map[string]Level{
+		strings.ReplaceAll(account, "NAME", "broker"):                     Inconclusive,
+		strings.ReplaceAll(account, "NAME", "front"):                      Deny, // of another kind
+		`pods "cam" is forbidden: no PriorityClass with name x was found`: Deny,
+		webhook + `Route "front" does not exist`:                          Inconclusive,
+		webhook + `there is no front.`:                                    Inconclusive,
+		webhook + `gateway "cam" not found`:                               Inconclusive,
+		webhook + `Pod "cam" has no label`:                                Deny,
+		webhook + `front-door is closed`:                                  Deny,
+		policy + `route front is needed first`:                            Inconclusive,
+		policy + `no`:                                                     Deny,
+		`namespaces "plant" not found`:                                    Inconclusive,
+	} {
+		answer := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: message}}
+		a := apiAnswer{
+			candidate: &candidate{place: "spec.x", kind: corev1.SchemeGroupVersion.WithKind("Pod")},
+			want:      &plan.Desired{Ref: own}, siblings: siblings,
+		}
+		findings := a.interpret(&problem.Error{Reason: v0.ReasonApplyFailed, Err: answer})
+		if len(findings) != 1 || findings[0].Level != want || findings[0].Hint == "" {
+			t.Errorf("%s: %+v, want level %v", message, findings, want)
+		}
+		a.existing = true
+		shown := a.interpret(&problem.Error{Err: answer})[0].Error()
+		if strings.Contains(shown, "broker") || strings.Contains(shown, "front") {
+			t.Errorf("%s: what the requester may not see is shown: %s", message, shown)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 	}
 
 	// 5. The effect on existing devices.
-	return append(findings, c.checkForecast(ctx, r, compiled, candidates, affected, devices)...)
+	return append(findings, c.checkForecast(ctx, r, compiled, candidates, affected, devices, refsOf(renderings))...)
 }
 
 // inspect performs the checks that need neither devices nor dry runs. It returns

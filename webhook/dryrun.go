@@ -7,6 +7,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
@@ -26,9 +27,10 @@ func (c *Chain) checkDryRun(
 		return inconclusive("spec", err.Error())
 	}
 	findings := make([][]Finding, len(renderings))
+	siblings := refsOf(renderings)
 	requests := newParallel()
 	for i, rendering := range renderings {
-		requests.run(func() { findings[i] = c.dryRunAlternatives(ctx, client, r, compiled, rendering, devices) })
+		requests.run(func() { findings[i] = c.dryRunAlternatives(ctx, client, r, compiled, rendering, devices, siblings) })
 	}
 	requests.wait()
 	return unique(slices.Concat(findings...))
@@ -38,7 +40,7 @@ func (c *Chain) checkDryRun(
 // accepts one. If it accepts none, the findings about the first are returned.
 func (c *Chain) dryRunAlternatives(
 	ctx context.Context, client *apply.Client, r admissionRequest, compiled *templates.Templates, rendering renderedTemplate,
-	devices deviceFactory,
+	devices deviceFactory, siblings []inventory.Ref,
 ) []Finding {
 	if findings := rendering.unmapped(); len(findings) > 0 {
 		return findings
@@ -48,7 +50,7 @@ func (c *Chain) dryRunAlternatives(
 		if i > 0 && alternative.digest == rendering.alternatives[i-1].digest {
 			continue
 		}
-		findings := c.dryRunAlternative(ctx, client, r, compiled, rendering.candidate, alternative, devices)
+		findings := c.dryRunAlternative(ctx, client, r, compiled, rendering.candidate, alternative, devices, siblings)
 		if !denied(findings) {
 			return findings
 		}
@@ -62,7 +64,7 @@ func (c *Chain) dryRunAlternatives(
 // dryRunAlternative renders one alternative again and sends it.
 func (c *Chain) dryRunAlternative(
 	ctx context.Context, client *apply.Client, r admissionRequest, compiled *templates.Templates, tmpl *candidate, alternative outline,
-	devices deviceFactory,
+	devices deviceFactory, siblings []inventory.Ref,
 ) []Finding {
 	release, err := c.reserve(ctx, r, alternative.dryRunBytes())
 	if err != nil {
@@ -83,7 +85,20 @@ func (c *Chain) dryRunAlternative(
 	}
 	want := &wants[0]
 	_, err = client.Create(ctx, want, claimFor(r.configuration, want))
-	return apiAnswer{candidate: tmpl, want: want, devices: devices, update: r.old != nil, existing: aboutExisting(err)}.interpret(err)
+	return apiAnswer{
+		candidate: tmpl, want: want, devices: devices, update: r.old != nil, existing: aboutExisting(err), siblings: siblings,
+	}.interpret(err)
+}
+
+// refsOf returns the objects that templates render.
+func refsOf(renderings []renderedTemplate) []inventory.Ref {
+	var refs []inventory.Ref
+	for _, rendering := range renderings {
+		for _, alternative := range rendering.alternatives {
+			refs = append(refs, alternative.ref)
+		}
+	}
+	return refs
 }
 
 // expected returns the finding for a problem that the controller would have, too: it

@@ -3,6 +3,8 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -28,7 +30,7 @@ const maxForecastRequests = 200
 // controller repairs them in any case.
 func (c *Chain) checkForecast(
 	ctx context.Context, r admissionRequest, compiled *templates.Templates, candidates []*candidate, affected affectedInstances,
-	devices deviceFactory,
+	devices deviceFactory, siblings []inventory.Ref,
 ) []Finding {
 	if len(affected.names) == 0 {
 		return nil
@@ -42,7 +44,7 @@ func (c *Chain) checkForecast(
 	for i, name := range affected.names {
 		requests.run(func() {
 			f := instanceForecast{Chain: c, r: r, compiled: compiled, candidates: candidates, devices: devices, client: client,
-				left: maxForecastRequests / len(affected.names)}
+				siblings: siblings, left: maxForecastRequests / len(affected.names)}
 			predictions[i] = f.predict(ctx, name)
 		})
 	}
@@ -58,6 +60,7 @@ type instanceForecast struct {
 	candidates []*candidate
 	devices    deviceFactory
 	client     *apply.Client
+	siblings   []inventory.Ref // for made-up devices
 	// left is how many dry runs may still be sent.
 	left int
 }
@@ -92,7 +95,7 @@ func (f *instanceForecast) predict(ctx context.Context, name string) prediction 
 			}
 			f.left--
 		}
-		result = result.plus(f.try(ctx, parent, step, outlines[step.Ref]))
+		result = result.plus(f.try(ctx, parent, step, outlines))
 	}
 	return result
 }
@@ -184,7 +187,9 @@ func observed(instance *v0.Instance) map[inventory.Ref]plan.Observed {
 
 // try predicts the effect of a step. It sends a step that applies an object as a dry
 // run.
-func (f *instanceForecast) try(ctx context.Context, parent ownership.Parent, step plan.Step, desired outline) prediction {
+func (f *instanceForecast) try(
+	ctx context.Context, parent ownership.Parent, step plan.Step, outlines map[inventory.Ref]outline,
+) prediction {
 	switch step.Action {
 	case plan.Delete, plan.Release:
 		return prediction{prune: true}
@@ -192,6 +197,7 @@ func (f *instanceForecast) try(ctx context.Context, parent ownership.Parent, ste
 	default:
 		return prediction{}
 	}
+	desired := outlines[step.Ref]
 	release, err := f.reserve(ctx, f.r, desired.dryRunBytes())
 	if err != nil {
 		return prediction{unknown: true}
@@ -215,7 +221,10 @@ func (f *instanceForecast) try(ctx context.Context, parent ownership.Parent, ste
 		return prediction{recreate: true}
 	}
 	// The values are those of a device, and the message may quote an object.
-	interpreter := apiAnswer{candidate: tmpl, want: step.Desired, devices: f.devices, update: f.r.old != nil, existing: true}
+	interpreter := apiAnswer{
+		candidate: tmpl, want: step.Desired, devices: f.devices, update: f.r.old != nil, existing: true,
+		siblings: slices.AppendSeq(slices.Clone(f.siblings), maps.Keys(outlines)),
+	}
 	findings := interpreter.interpret(err)
 	failing := step.Ref.String()
 	if interpreter.namePrivate() {

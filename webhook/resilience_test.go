@@ -198,7 +198,7 @@ func TestOtherWebhookDenies(t *testing.T) {
 		if err == nil {
 			return "admitted"
 		}
-		expect(t, err, "spec.instanceBrokerResources[0]: the API server rejects it: admission webhook")
+		expect(t, err, "spec.instanceBrokerResources[0]: admission webhook")
 		expect(t, err, "pods are out of fashion")
 		return ""
 	})

@@ -39,6 +39,13 @@ const (
 	ReasonRefused               = "Refused"               // the kind or the namespace is not allowed
 	ReasonKindUnavailable       = "KindUnavailable"       // the API server does not serve the kind
 	ReasonForbidden             = "Forbidden"             // the controller lacks a permission
+	ReasonQuotaExceeded         = "QuotaExceeded"         // a ResourceQuota does not admit the object
+	ReasonLimitRangeViolated    = "LimitRangeViolated"    // a LimitRange does not admit the object
+	ReasonPodSecurityViolated   = "PodSecurityViolated"   // the Pod Security level of the namespace does not admit the Pod
+	ReasonPolicyDenied          = "PolicyDenied"          // a ValidatingAdmissionPolicy denies the request
+	ReasonWebhookDenied         = "WebhookDenied"         // an admission webhook denies the request
+	ReasonReferenceMissing      = "ReferenceMissing"      // the object names one that does not exist
+	ReasonNamespaceTerminating  = "NamespaceTerminating"  // the namespace is being deleted
 	ReasonWatchFailed           = "WatchFailed"           // the controller cannot see changes of the kind's objects
 	ReasonConflict              = "Conflict"              // the object has another owner
 	ReasonImmutable             = "Immutable"             // the API server does not allow a field to change

@@ -54,7 +54,7 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 	if err == nil {
 		return created, nil
 	}
-	changed := c.classify(want.Kind, want.Resource, err)
+	changed := c.classify(want, err)
 	if !errors.Is(changed, ErrChanged) {
 		return nil, changed
 	}
@@ -66,13 +66,13 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 		return nil, changed // it was deleted in between
 	}
 	if err != nil {
-		return nil, c.classify(want.Kind, want.Resource, err)
+		return nil, c.classify(want, err)
 	}
 	if claim.Judge(state) == ownership.Former {
 		return nil, changed // garbage collection deletes it
 	}
 	if !claim.Owns(state) {
-		return nil, ConflictError(fmt.Sprintf("%s %s", want.Kind.Kind, body.GetName()))
+		return nil, ConflictError(fmt.Sprintf("%s %s", want.Kind.Kind, body.GetName()), state)
 	}
 	updated, err := c.Update(ctx, want, state.UID, "")
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Client) Update(ctx context.Context, want *plan.Desired, uid types.UID, 
 	}
 	updated, err := c.apply(ctx, want.Resource, body, true)
 	if err != nil {
-		return nil, c.classify(want.Kind, want.Resource, err)
+		return nil, c.classify(want, err)
 	}
 	return updated, nil
 }

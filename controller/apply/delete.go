@@ -36,10 +36,8 @@ func (c *Client) Delete(
 		return nil
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("%w: %s", ErrChanged, serverSays(err))
-	case apierrors.IsForbidden(err):
-		return c.forbidden(resource, err)
 	}
-	return deleteError(resource, name, "deleted", err)
+	return c.deleteError(resource, name, "deleted", err)
 }
 
 // DeleteIf reads the object of that name and deletes it if may accepts its state,
@@ -90,10 +88,8 @@ func (c *Client) DisownIf(
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
 			return nil
-		case apierrors.IsForbidden(err):
-			return c.forbidden(resource, err)
 		case !apierrors.IsConflict(err) || try == maxDeleteTries:
-			return deleteError(resource, name, "released", redact(resource, err))
+			return c.deleteError(resource, name, "released", redact(resource, err))
 		}
 	}
 }
@@ -106,11 +102,8 @@ func (c *Client) readState(
 	err = c.read(ctx, resource, name, func(existing *unstructured.Unstructured) {
 		state, version = ownership.Read(existing), existing.GetResourceVersion()
 	})
-	switch {
-	case apierrors.IsForbidden(err):
-		return state, "", c.forbidden(resource, err)
-	case err != nil && !apierrors.IsNotFound(err):
-		return state, "", deleteError(resource, name, "read before it is deleted or released", err)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return state, "", c.deleteError(resource, name, "read before it is deleted or released", err)
 	}
 	return state, version, err
 }

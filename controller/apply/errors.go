@@ -13,38 +13,46 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/controller/refusal"
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/internal/text"
 )
 
-// ConflictError returns the error for an object that belongs to another owner.
-func ConflictError(what string) *problem.Error {
-	return &problem.Error{
-		Mistake: finding.Mistake{
-			Cause: what + " exists and was not created for this Configuration", Hint: "delete it, or give the template another metadata.name",
-		},
-		Reason:    v0.ReasonConflict,
-		Retryable: true,
+// ConflictError returns the error for an object that belongs to another owner, as far as
+// its state says to whom.
+func ConflictError(what string, state ownership.State) *problem.Error {
+	found := finding.Mistake{
+		Cause: what + " exists and was not created for this Configuration",
+		Hint: "give the template another metadata.name, or annotate it akri.sh/on-conflict: adopt, " +
+			"which takes over what has no owner, or skip, which leaves it as it is",
 	}
+	if state.Owner != "" && (state.Confirmed || state.Named) {
+		owner := state.Parent.Namespace + "/" + state.Configuration
+		found.Cause = fmt.Sprintf("%s exists and belongs to %s, of Configuration %s", what, state.Parent, owner)
+		found.Hint = "give the template another metadata.name, or remove the object from the templates of Configuration " + owner
+	}
+	return &problem.Error{Mistake: found, Reason: v0.ReasonConflict, Retryable: true}
 }
 
-// ForbiddenError returns the error that names the permission that the controller
-// lacks.
-func ForbiddenError(resource schema.GroupVersionResource, err error) *problem.Error {
-	return answer(v0.ReasonForbidden, fmt.Sprintf("the controller may not manage %s; label a ClusterRole %s=true that has the rule "+
-		"{apiGroups: [%q], resources: [%q], verbs: [get, list, watch, create, patch, delete]} "+
-		"(kubectl akri rbac prints it, ready to apply); the API server says: %s",
-		resource.GroupResource(), v0.LabelAggregate, resource.Group, resource.Resource, serverSays(err)), err)
+// ImmutableHint returns the remedy for a change that the API server does not allow.
+func ImmutableHint(kind schema.GroupKind) string {
+	lost := "its Pods, its addresses and what else depends on it"
+	if kind == (schema.GroupKind{Kind: "PersistentVolumeClaim"}) {
+		lost = "the data of its volume, unless the volume is retained"
+	}
+	return "undo the change, or annotate the template akri.sh/on-immutable: recreate, which deletes the object and " + lost
 }
 
 // WatchError returns the error for a resource that cannot be watched, or whose
 // objects cannot be read.
 func WatchError(kind schema.GroupVersionKind, resource schema.GroupVersionResource, err error) *problem.Error {
+	if refused := refused(refusal.Request{Resource: resource}, "", err); refused != nil {
+		return refused
+	}
 	switch {
-	case apierrors.IsForbidden(err):
-		return ForbiddenError(resource, err)
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return plan.KindUnavailableError(kind, err)
 	}
@@ -79,40 +87,40 @@ func answer(reason, cause string, err error) *problem.Error {
 	return &problem.Error{Mistake: finding.Mistake{Cause: cause}, Reason: reason, Retryable: true, Err: err}
 }
 
-func deleteError(resource schema.GroupVersionResource, name types.NamespacedName, what string, err error) *problem.Error {
-	cause := fmt.Sprintf("%s %s cannot be %s: %s", resource.GroupResource(), name, what, serverSays(err))
-	return answer(v0.ReasonDeleteFailed, cause, err)
+// refused returns the error for an answer that [refusal.Read] knows, or nil. what says
+// what could not be done, if it is not to apply the object.
+func refused(request refusal.Request, what string, err error) *problem.Error {
+	found := refusal.Read(request, err)
+	if found == nil {
+		return nil
+	}
+	return answer(found.Reason, what+found.Mistake.Error()+"; the API server says: "+serverSays(err), err)
 }
 
-// forbidden returns the error that names the permission that the acting account lacks.
-func (c *Client) forbidden(resource schema.GroupVersionResource, err error) *problem.Error {
-	if c.account.Name == "" {
-		return ForbiddenError(resource, err)
+func (c *Client) deleteError(resource schema.GroupVersionResource, name types.NamespacedName, what string, err error) error {
+	what = fmt.Sprintf("%s %s cannot be %s: ", resource.GroupResource(), name, what)
+	if err := refused(c.request(resource, name.Namespace), what, err); err != nil {
+		return err
 	}
-	if strings.Contains(err.Error(), "cannot impersonate") { // only the message says so
-		return answer(v0.ReasonForbidden,
-			fmt.Sprintf("the controller may not impersonate ServiceAccount %s (spec.serviceAccountName); in namespace %s, "+
-				"bind its own ServiceAccount to a Role that has the rule "+
-				"{apiGroups: [%q], resources: [serviceaccounts], resourceNames: [%s], verbs: [impersonate]}; the API server says: %s",
-				c.account, c.account.Namespace, "", c.account.Name, serverSays(err)), err)
-	}
-	return answer(v0.ReasonForbidden,
-		fmt.Sprintf("ServiceAccount %s (spec.serviceAccountName) may not manage %s; bind it to a Role that has the rule "+
-			"{apiGroups: [%q], resources: [%q], verbs: [get, create, patch, delete]}; the API server says: %s",
-			c.account, resource.GroupResource(), resource.Group, resource.Resource, serverSays(err)), err)
+	return answer(v0.ReasonDeleteFailed, what+serverSays(err), err)
+}
+
+func (c *Client) request(resource schema.GroupVersionResource, namespace string) refusal.Request {
+	return refusal.Request{Resource: resource, Namespace: namespace, Account: c.account}
 }
 
 // classify returns what an error of the API server means for a plan.
-func (c *Client) classify(kind schema.GroupVersionKind, resource schema.GroupVersionResource, err error) error {
+func (c *Client) classify(want *plan.Desired, err error) error {
+	refused := refused(c.request(want.Resource, want.Ref.Namespace), "", err)
 	switch {
-	case apierrors.IsForbidden(err) && !isTerminatingNamespace(err):
-		return c.forbidden(resource, err)
-	case meta.IsNoMatchError(err), isUnknownResource(err):
-		return plan.KindUnavailableError(kind, err)
 	case apierrors.IsConflict(err), isOtherUID(err):
 		return fmt.Errorf("%w: %s", ErrChanged, serverSays(err))
+	case refused != nil:
+		return refused
+	case meta.IsNoMatchError(err), isUnknownResource(err):
+		return plan.KindUnavailableError(want.Kind, err)
 	case isImmutable(err):
-		return answer(v0.ReasonImmutable, serverSays(err), err)
+		return answer(v0.ReasonImmutable, ImmutableHint(want.Kind.GroupKind())+"; the API server says: "+serverSays(err), err)
 	}
 	return answer(v0.ReasonApplyFailed, "the API server rejects it: "+serverSays(err), err)
 }
@@ -125,10 +133,6 @@ func isUnknownResource(err error) bool {
 	}
 	details := status.Status().Details
 	return details == nil || details.Name == ""
-}
-
-func isTerminatingNamespace(err error) bool {
-	return apierrors.HasStatusCause(err, "NamespaceTerminating")
 }
 
 // isOtherUID reports whether an update names the UID of an object that was

@@ -41,7 +41,7 @@ func (c *Client) reclaim(ctx context.Context, step plan.Step) (version string, e
 	})
 	switch {
 	case err != nil:
-		return "", c.classify(want.Kind, want.Resource, err)
+		return "", c.classify(want, err)
 	case !owned:
 		return "", ErrChanged
 	case problem != nil || len(patch) == 0:
@@ -50,7 +50,7 @@ func (c *Client) reclaim(ctx context.Context, step plan.Step) (version string, e
 	options := metav1.PatchOptions{FieldManager: v0.FieldManagerController}
 	patched, err := c.api.Patch(ctx, want.Resource, step.Ref.NamespacedName(), types.JSONPatchType, patch.Encode(), options)
 	if err != nil {
-		return "", c.classify(want.Kind, want.Resource, redact(want.Resource, err))
+		return "", c.classify(want, redact(want.Resource, err))
 	}
 	err = patched.Read(func(object *unstructured.Unstructured) { version = object.GetResourceVersion() })
 	return version, err

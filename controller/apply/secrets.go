@@ -1,21 +1,12 @@
 package apply
 
 import (
-	"regexp"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/controller/refusal"
 )
-
-// unquoted matches messages about a request, or the beginnings of messages, that quote
-// nothing of the object: those of the authorizer and of quotas, and who else denies it.
-var unquoted = regexp.MustCompile(`(?s)^(admission webhook "[^"]*" denied the request|` +
-	`[a-z]+ ("[^"]*" )?is forbidden: (` +
-	`User "[^"]*" cannot [a-z]+ resource .*|` +
-	`exceeded quota: .*|` +
-	`ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request))`)
 
 // redact returns an error of a request about an object with a text that may be
 // repeated. The API server's messages may quote the object, so those about Secrets
@@ -24,7 +15,10 @@ func redact(resource schema.GroupVersionResource, err error) error {
 	if err == nil || resource.Group != "" || resource.Resource != "secrets" {
 		return err
 	}
-	said := unquoted.FindString(err.Error())
+	said := ""
+	if found := refusal.Read(refusal.Request{}, err); found != nil {
+		said = found.Said
+	}
 	switch said {
 	case err.Error():
 		return err

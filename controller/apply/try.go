@@ -13,6 +13,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/refusal"
 )
 
 // Try asks the API server by a dry run whether it would create an object, under
@@ -37,9 +38,9 @@ func (c *Client) Try(ctx context.Context, want *plan.Desired) error {
 // onlyExistingObject reports whether the rejection is due to the existing object, or
 // to a webhook that does not support dry run. Only the message says so.
 func onlyExistingObject(err error) bool {
-	text := err.Error()
+	text, refused := err.Error(), refusal.Read(refusal.Request{}, err)
 	return apierrors.IsAlreadyExists(err) ||
-		apierrors.IsForbidden(err) && strings.Contains(text, "exceeded quota") ||
+		refused != nil && refused.Reason == v0.ReasonQuotaExceeded ||
 		apierrors.IsInvalid(err) && strings.Contains(text, "already allocated") ||
 		apierrors.IsBadRequest(err) && strings.Contains(text, "dry run")
 }

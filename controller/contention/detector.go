@@ -49,9 +49,22 @@ type history struct {
 // NewDetector returns a Detector without entries.
 func NewDetector() *Detector { return &Detector{objects: map[Object]*history{}} }
 
-// Repair reports when an object may be repaired: 0 if now, in which case the repair
-// is counted, else the time to wait.
-func (d *Detector) Repair(object Object, now time.Time) time.Duration {
+// Wait returns how long the next repair of an object must wait: 0 if it may be made now.
+func (d *Detector) Wait(object Object, now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	entry := d.objects[object]
+	if entry == nil || now.Sub(entry.latest) >= Calm {
+		return 0
+	}
+	reservation := entry.limiter.ReserveN(now, 1)
+	defer reservation.CancelAt(now)
+	return reservation.DelayFrom(now).Round(time.Millisecond)
+}
+
+// Repaired counts a repair that has happened: what the API server has refused undoes
+// nothing that another client did.
+func (d *Detector) Repaired(object Object, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep(now)
@@ -60,14 +73,9 @@ func (d *Detector) Repair(object Object, now time.Time) time.Duration {
 		entry = &history{limiter: rate.NewLimiter(rate.Every(interval), Burst)}
 		d.objects[object] = entry
 	}
-	reservation := entry.limiter.ReserveN(now, 1)
-	if wait := reservation.DelayFrom(now); wait > 0 {
-		reservation.CancelAt(now)
-		return wait.Round(time.Millisecond)
-	}
+	entry.limiter.AllowN(now, 1)
 	entry.repairs++
 	entry.latest = now
-	return 0
 }
 
 // Contention is contention that has not calmed down.

@@ -12,11 +12,20 @@ var (
 	noon    = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 )
 
+// repair makes a repair that succeeds, if it may be made.
+func (d *Detector) repair(object Object, now time.Time) time.Duration {
+	wait := d.Wait(object, now)
+	if wait == 0 {
+		d.Repaired(object, now)
+	}
+	return wait
+}
+
 func TestAFewRepairsAreNoContention(t *testing.T) {
 	d := NewDetector()
 	now := noon
 	for range MinRepairs - 1 {
-		if wait := d.Repair(service, now); wait != 0 {
+		if wait := d.repair(service, now); wait != 0 {
 			t.Fatalf("must wait %v", wait)
 		}
 		now = now.Add(time.Second)
@@ -24,24 +33,38 @@ func TestAFewRepairsAreNoContention(t *testing.T) {
 	if _, found := d.Contended(service, now); found {
 		t.Error("contention is reported")
 	}
-	d.Repair(service, now)
+	d.repair(service, now)
 	if _, found := d.Contended(service, now); !found {
 		t.Error("no contention is reported")
+	}
+}
+
+// What was refused was not repaired, however often it was tried.
+func TestAttemptsAreNoRepairs(t *testing.T) {
+	d := NewDetector()
+	d.repair(service, noon)
+	for range 2 * Burst {
+		if wait := d.Wait(service, noon); wait != 0 {
+			t.Fatalf("must wait %v", wait)
+		}
+	}
+	if _, found := d.Contended(service, noon); found {
+		t.Error("contention is reported after one repair")
 	}
 }
 
 func TestContentionIsSlowedAndEnds(t *testing.T) {
 	d := NewDetector()
 	for range Burst {
-		d.Repair(service, noon)
+		d.repair(service, noon)
 	}
-	if wait := d.Repair(service, noon.Add(time.Second)); wait != interval-time.Second {
+	if wait := d.repair(service, noon.Add(time.Second)); wait != interval-time.Second {
 		t.Fatalf("must wait %v", wait)
 	}
-	if wait := d.Repair(service, noon.Add(interval)); wait != 0 {
+	if wait := d.repair(service, noon.Add(interval)); wait != 0 {
 		t.Fatalf("must wait %v after %v", wait, interval)
 	}
-	if wait := d.Repair(service, noon.Add(interval)); wait != interval {
+	if wait := d.repair(service, noon.Add(interval)); wait != interval {
 		t.Fatalf("must wait %v, want one repair at a time", wait)
 	}
 	got, found := d.Contended(service, noon.Add(interval+time.Second))
@@ -51,7 +74,7 @@ func TestContentionIsSlowedAndEnds(t *testing.T) {
 	if _, found := d.Contended(service, noon.Add(interval+Calm)); found {
 		t.Error("contention does not end")
 	}
-	if wait := d.Repair(service, noon.Add(interval+Calm)); wait != 0 {
+	if wait := d.repair(service, noon.Add(interval+Calm)); wait != 0 {
 		t.Errorf("a new repair must wait %v", wait)
 	}
 }
@@ -59,14 +82,14 @@ func TestContentionIsSlowedAndEnds(t *testing.T) {
 func TestObjectsAreSeparateAndForgotten(t *testing.T) {
 	d := NewDetector()
 	for range Burst {
-		d.Repair(service, noon)
+		d.repair(service, noon)
 	}
 	other := service
 	other.Name = "garden-cam"
-	if wait := d.Repair(other, noon); wait != 0 {
+	if wait := d.repair(other, noon); wait != 0 {
 		t.Errorf("another object must wait %v", wait)
 	}
-	d.Repair(other, noon.Add(2*Calm))
+	d.repair(other, noon.Add(2*Calm))
 	if len(d.objects) != 1 {
 		t.Errorf("%d objects have an entry, want 1", len(d.objects))
 	}
@@ -77,8 +100,8 @@ func TestForget(t *testing.T) {
 	other := service
 	other.Parent = "door"
 	for range MinRepairs {
-		d.Repair(service, noon)
-		d.Repair(other, noon)
+		d.repair(service, noon)
+		d.repair(other, noon)
 	}
 	d.Forget(service.Parent)
 	if _, found := d.Contended(service, noon); found {

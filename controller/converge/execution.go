@@ -186,7 +186,7 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 		Namespace: step.Ref.Namespace, Name: step.Ref.Name, Template: want.Template, Orphan: want.Orphan,
 	}
 	if step.Repair {
-		if wait := e.contention.Repair(e.objectKey(step), e.now); wait > 0 {
+		if wait := e.contention.Wait(e.objectKey(step), e.now); wait > 0 {
 			e.result.Requeue(wait)
 			step.Action = plan.Wait
 		} else if step.Action == plan.Update && e.contention.NeedsManager(e.objectKey(step)) {
@@ -220,6 +220,9 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 		return e.recreate(ctx, step, entry, "the template changes an immutable field")
 	case err != nil:
 		return entry, err
+	}
+	if step.Repair {
+		e.contention.Repaired(e.objectKey(step), e.now)
 	}
 	log.FromContext(ctx).Info("Applied", "child", step.Ref.String(), "action", step.Action.String(), "reason", step.Reason)
 	e.Observer.Did(step.Action)

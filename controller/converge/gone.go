@@ -6,14 +6,13 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
-	"akri.sh/akri/controller/problem"
 )
 
 // maxDeletions bounds the concurrent deletions of one [Converger.Collect].
@@ -52,7 +51,7 @@ func (c *Converger) Collect(ctx context.Context, parent ownership.Parent, accoun
 				c.Observer.Did(plan.Delete)
 				return nil
 			}
-			if errors.Is(err, apply.ErrChanged) || problem.Reason(err) == v0.ReasonForbidden {
+			if errors.Is(err, apply.ErrChanged) || apierrors.IsForbidden(err) {
 				return nil // the next object may still be deleted
 			}
 			return err

@@ -38,6 +38,6 @@ func defaultTiming() timing {
 		refusal:      10 * time.Second,
 		check:        2 * time.Second,
 		minDelay:     800 * time.Millisecond,
-		maxDelay:     20 * time.Second,
+		maxDelay:     5 * time.Second,
 	}
 }
