@@ -21,7 +21,7 @@ properties: {SERIAL: "ENV{ID_SERIAL_SHORT}", MODEL: "ATTRS{product}", P: DEVPATH
 id: ENV{ID_SERIAL} ENV{ID_USB_INTERFACE_NUM}
 symlinks: true`},
 		"rules are missing":    {"groupRecursive: true", "udevRules: no rule … SUBSYSTEM=="},
-		"no rules":             {"udevRules: []", "udevRules: no rule"},
+		"an empty list":        {"udevRules: []", "udevRules: no rule"},
 		"empty details":        {"", "udevRules: no rule"},
 		"a misspelled key":     {"udevrules: []", "udevrules: unknown key … did you mean udevRules?"},
 		"rules that are text":  {`udevRules: 'KERNEL=="a"'`, "udevRules: want a list"},
