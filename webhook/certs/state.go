@@ -82,7 +82,7 @@ func (s *State) updateSecret(object any) error {
 	}
 	certificate, err := tls.X509KeyPair(secret.Data[CertFile], secret.Data[KeyFile])
 	if err != nil {
-		return fmt.Errorf("Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+		return fmt.Errorf("in Secret %s/%s: %w", secret.Namespace, secret.Name, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
