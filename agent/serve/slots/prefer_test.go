@@ -3,6 +3,7 @@ package slots
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -80,10 +81,7 @@ func newMarket(seed uint64, nodes, capacity int, prefer bool) *market {
 }
 
 func (w *market) record() Record {
-	record := Record{Version: w.version, Usage: map[int]v0.Owner{}}
-	for number, owner := range w.usage {
-		record.Usage[number] = owner
-	}
+	record := Record{Version: w.version, Usage: maps.Clone(w.usage)}
 	if w.prefer {
 		record.Nodes = w.nodes
 	}
