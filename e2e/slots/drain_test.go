@@ -61,7 +61,7 @@ spec:
 			defer stop()
 			for range countOf(w.t, drainsVariable, rounds(20)) {
 				f.drained = append(f.drained, f.leave(func() {
-					f.kubectl("drain", f.at, "--ignore-daemonsets", "--delete-emptydir-data", "--disable-eviction", "--timeout=60s")
+					f.kubectl("drain", f.at, "--ignore-daemonsets", "--timeout=60s")
 				}))
 				f.cordoned = append(f.cordoned, f.leave(func() {
 					f.kubectl("cordon", f.at)
