@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,6 +83,8 @@ type cluster struct {
 	dynamic   dynamic.Interface
 	apply     *apply.Client
 	mapper    meta.RESTMapper // knows short names
+	// unread are actions that are not permitted, and without which a command went on.
+	unread []string
 }
 
 // connect returns the clients of the selected API server. Its warnings are written
@@ -99,7 +103,7 @@ func (a access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.Ro
 		config.Wrap(wrap)
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(v0.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(v0.AddToScheme(scheme), corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("register kinds: %w", err)
 	}
 	c := &cluster{config: config}

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -77,7 +77,7 @@ func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, t
 	}
 	pods, err := api.systemPods(ctx, to.Namespace)
 	if err != nil {
-		return err
+		return fmt.Errorf("list the Pods of Akri: %w", err)
 	}
 	kubelets := map[string]string{}
 	var nodes corev1.NodeList
@@ -88,6 +88,9 @@ func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, t
 	}
 	var ofAgents []string
 	for i := range pods {
+		if pods[i].DeletionTimestamp != nil || view.Terminated(&pods[i]) {
+			continue
+		}
 		part := partOf(&pods[i], kubelets)
 		to.Parts = append(to.Parts, part)
 		if part.Component == view.Agent {
@@ -107,45 +110,17 @@ func (c *cluster) serverVersion(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// systemPods lists the Pods of the controller, the webhook, the agents and the handlers
-// that have not terminated.
+// systemPods lists the Pods of the controller, the webhook, the agents and the handlers.
 func (c *cluster) systemPods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list the Pods of Akri: %w", err)
-	}
-	var pods []corev1.Pod
-	for _, pod := range list.Items {
-		terminated := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-		if componentOf(pod.Labels) != "" && !terminated {
-			pods = append(pods, pod)
-		}
-	}
-	return pods, nil
-}
-
-// componentOf returns the component that an object with these labels belongs to, or the
-// name of a handler, or "".
-func componentOf(labels map[string]string) string {
-	name := labels["app.kubernetes.io/name"]
-	switch name {
-	case "akri-controller":
-		return view.Controller
-	case "akri-webhook":
-		return view.Webhook
-	case agentName:
-		return view.Agent
-	}
-	if handler, found := strings.CutSuffix(name, "-discovery"); found && labels["app.kubernetes.io/part-of"] == "akri" {
-		return strings.TrimPrefix(handler, "akri-")
-	}
-	return ""
+	err := c.List(ctx, &list, client.InNamespace(namespace))
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return view.ComponentOf(pod.Labels) == "" }), err
 }
 
 // partOf returns what a Pod tells about its program.
 func partOf(pod *corev1.Pod, kubelets map[string]string) view.Part {
 	part := view.Part{
-		Component: componentOf(pod.Labels), Pod: pod.Name, Node: pod.Spec.NodeName, Kubelet: kubelets[pod.Spec.NodeName],
+		Component: view.ComponentOf(pod.Labels), Pod: pod.Name, Node: pod.Spec.NodeName, Kubelet: kubelets[pod.Spec.NodeName],
 		Image: view.ImageOf(pod), Version: view.VersionOf(pod),
 	}
 	switch {

@@ -70,6 +70,7 @@ func (a access) why(ctx context.Context, streams cli.Streams, output cli.Output,
 	if !facts.AllPods {
 		fmt.Fprintln(streams.Err, "note: no permission to list Pods in other namespaces; one of them may use the device")
 	}
+	api.noteUnread(streams)
 	facts.Conclude()
 	return output.Print(streams.Out, facts, facts.Text)
 }
@@ -127,12 +128,11 @@ func (c *cluster) existing(ctx context.Context, namespace, name string, kinds ma
 // created, according to the Instances and Configurations of the namespace.
 func (c *cluster) recorded(ctx context.Context, namespace, name string) ([]string, error) {
 	var instances v0.InstanceList
-	if err := c.List(ctx, &instances, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list Instances: %w", err)
-	}
 	var configurations v0.ConfigurationList
-	if err := c.List(ctx, &configurations, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list Configurations: %w", err)
+	for action, list := range map[string]client.ObjectList{"list Instances": &instances, "list Configurations": &configurations} {
+		if err := c.permitted(action, c.List(ctx, list, client.InNamespace(namespace))); err != nil {
+			return nil, err
+		}
 	}
 	var resources []v0.ResourceStatus
 	for i := range instances.Items {

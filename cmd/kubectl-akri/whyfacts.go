@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -64,6 +65,7 @@ func (c *cluster) parent(ctx context.Context, level templating.Level, key client
 		err = c.addInstance(ctx, facts, key)
 	} else if facts.Configuration, err = c.configuration(ctx, key.Namespace, key.Name); err == nil {
 		facts.Instances, err = c.instancesOf(ctx, key.Namespace, key.Name)
+		err = c.permitted("read the devices of the Configuration", err)
 	}
 	return facts, err
 }
@@ -101,14 +103,13 @@ func (c *cluster) addInstance(ctx context.Context, facts *view.Facts, key client
 	if err != nil {
 		return fmt.Errorf("read Instance %s: %w", key.Name, err)
 	}
-	var configuration v0.Configuration
 	key.Name = facts.Instance.Spec.ConfigurationName
-	if err = c.Get(ctx, key, &configuration); err == nil {
-		facts.Configuration = &configuration
-	} else if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("read Configuration %s: %w", key.Name, err)
+	configuration := v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err = c.Get(ctx, key, &configuration); apierrors.IsNotFound(err) {
+		return nil
 	}
-	return nil
+	facts.Configuration = &configuration
+	return c.permitted("read Configuration "+key.Name, err)
 }
 
 // podFacts collects what is known about a Pod and the devices that it requests. The
@@ -141,11 +142,13 @@ func (c *cluster) podFacts(ctx context.Context, object *unstructured.Unstructure
 func (c *cluster) addRequested(ctx context.Context, facts *view.Facts, resources []string) error {
 	var instances v0.InstanceList
 	var configurations v0.ConfigurationList
-	if _, err := c.everywhere(ctx, &instances, facts.Pod.Namespace); err != nil {
-		return fmt.Errorf("list Instances: %w", err)
-	}
-	if _, err := c.everywhere(ctx, &configurations, facts.Pod.Namespace); err != nil {
-		return fmt.Errorf("list Configurations: %w", err)
+	all := true
+	for action, list := range map[string]client.ObjectList{"list Instances": &instances, "list Configurations": &configurations} {
+		everywhere, err := c.everywhere(ctx, list, facts.Pod.Namespace)
+		if err := c.permitted(action, err); err != nil {
+			return err
+		}
+		all = all && everywhere
 	}
 	for _, resource := range resources {
 		name := strings.TrimPrefix(resource, v0.Domain+"/")
@@ -160,7 +163,9 @@ func (c *cluster) addRequested(ctx context.Context, facts *view.Facts, resources
 				return i.Namespace != one.Configuration.Namespace || i.Spec.ConfigurationName != name || i.DeletionTimestamp != nil
 			})
 		} else {
-			facts.Unknown = append(facts.Unknown, resource)
+			if all {
+				facts.Unknown = append(facts.Unknown, resource)
+			}
 			continue
 		}
 		facts.Requested = append(facts.Requested, one)
@@ -208,14 +213,17 @@ func (c *cluster) addSelected(ctx context.Context, to *view.Made, object *unstru
 	return nil
 }
 
-// complete adds the nodes that see the devices of some of the facts, and the Pods that
-// request them. Of the facts in the namespace, it reports whether all were searched.
+// complete adds Akri itself to some of the facts, and the Pods that request their devices.
+// Of the facts in the namespace, it reports whether all were searched.
 func (c *cluster) complete(ctx context.Context, all *view.Facts, namespace string, parts ...*view.Facts) error {
 	nodes := map[string]bool{}
+	system, err := c.system(ctx, "")
+	if err != nil {
+		return err
+	}
+	all.System = system
 	for _, part := range parts {
-		if err := c.addNodes(ctx, part); err != nil {
-			return err
-		}
+		part.System = system
 		for _, device := range part.Devices() {
 			for _, node := range device.Spec.Nodes {
 				nodes[node] = true
@@ -281,28 +289,6 @@ func (c *cluster) everywhere(ctx context.Context, list client.ObjectList, namesp
 		return false, c.List(ctx, list, append(options, client.InNamespace(namespace))...)
 	}
 	return true, err
-}
-
-// addNodes adds the nodes that see an Instance.
-func (c *cluster) addNodes(ctx context.Context, facts *view.Facts) error {
-	if facts.Instance == nil {
-		return nil
-	}
-	nodes := map[string][]corev1.NodeCondition{}
-	for _, name := range facts.Instance.Spec.Nodes {
-		var node corev1.Node
-		err := c.Get(ctx, client.ObjectKey{Name: name}, &node)
-		switch {
-		case apierrors.IsForbidden(err):
-			return nil // facts.Nodes stays nil: unknown
-		case err == nil:
-			nodes[name] = node.Status.Conditions
-		case !apierrors.IsNotFound(err):
-			return fmt.Errorf("read Node %s: %w", name, err)
-		}
-	}
-	facts.Nodes = nodes
-	return nil
 }
 
 // eventsOf returns the Events of objects of a namespace, and of Pods of any.

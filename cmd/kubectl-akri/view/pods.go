@@ -3,9 +3,11 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/internal/finding"
@@ -52,8 +54,27 @@ func failedPod(pod *corev1.Pod, name string) []finding.Mistake {
 	}
 	why := strings.Trim(pod.Status.Reason+": "+pod.Status.Message, ": ")
 	why = cmp.Or(why, "a container terminated with an error; check kubectl logs")
-	return findingf("it is replaced with increasing back-off; if it keeps failing, check the agent there: kubectl akri nodes "+
-		pod.Spec.NodeName, "%s has failed on %s: %s", name, pod.Spec.NodeName, why)
+	remedy := "it is replaced with increasing back-off; if it keeps failing, check the agent there: kubectl akri nodes " + pod.Spec.NodeName
+	if metav1.GetControllerOfNoCopy(pod) == nil {
+		remedy = "create it again: nothing replaces a Pod without a controller; and check the agent there: kubectl akri nodes " + pod.Spec.NodeName
+	}
+	return findingf(remedy, "%s has failed on %s: %s", name, pod.Spec.NodeName, why)
+}
+
+// replaced reports whether the controller of a Pod, or of its Deployment, has created another
+// since, which has not failed: then it is history.
+func replaced(pod *corev1.Pod, pods []corev1.Pod) bool {
+	owner, deployment := metav1.GetControllerOfNoCopy(pod), ""
+	if deployment, _ = revisionOf(pod); owner == nil {
+		return false
+	}
+	return slices.ContainsFunc(pods, func(other corev1.Pod) bool {
+		itsOwner := metav1.GetControllerOfNoCopy(&other)
+		itsDeployment, _ := revisionOf(&other)
+		same := itsOwner != nil && (itsOwner.UID == owner.UID || deployment != "" && deployment == itsDeployment)
+		return same && other.Namespace == pod.Namespace && other.Status.Phase != corev1.PodFailed &&
+			pod.CreationTimestamp.Before(&other.CreationTimestamp)
+	})
 }
 
 // waitingPod explains why a container of a scheduled Pod does not start.
