@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/view"
 )
@@ -51,9 +50,11 @@ func (a access) showNodes(ctx context.Context, streams cli.Streams, output cli.O
 	if err != nil {
 		return err
 	}
-	api.noteUnread(streams)
-	for _, problem := range facts.AllProblems() {
-		fmt.Fprintf(streams.Err, "note: %s\n  → %s\n", problem.Cause, problem.Hint)
+	for _, problem := range facts.Problems(view.Controller, view.Agent, view.Webhook) {
+		api.notes = append(api.notes, problem.Cause+"\n  → "+problem.Hint)
+	}
+	for _, note := range api.notes {
+		fmt.Fprintf(streams.Err, "note: %s\n", note)
 	}
 	reports := facts.Reports()
 	if len(names) > 0 {
@@ -76,13 +77,6 @@ func (c *cluster) nodeFacts(ctx context.Context, namespace string) (*view.NodeFa
 	if err != nil {
 		return nil, err
 	}
-	var instances v0.InstanceList
-	if err := c.permitted("list Instances", c.List(ctx, &instances)); err != nil {
-		return nil, err
-	}
-	var configurations v0.ConfigurationList
-	if err := c.permitted("list Configurations", c.List(ctx, &configurations)); err != nil {
-		return nil, err
-	}
-	return &view.NodeFacts{System: system, Instances: instances.Items, Configurations: configurations.Items}, nil
+	instances, configurations, _, err := c.devices(ctx, agentNamespace)
+	return &view.NodeFacts{System: system, Instances: instances, Configurations: configurations}, err
 }

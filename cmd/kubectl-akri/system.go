@@ -4,107 +4,96 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"akri.sh/akri/cmd/kubectl-akri/cli"
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
 // permitted returns an error if an action has failed. If it is not permitted, that is noted
 // instead, and the command goes on without the result.
 func (c *cluster) permitted(action string, err error) error {
-	switch {
-	case apierrors.IsForbidden(err):
-		if !slices.Contains(c.unread, action) {
-			c.unread = append(c.unread, action)
+	if err == nil || apierrors.IsForbidden(err) {
+		if note := "no permission to " + action + ", so a cause can be missing"; err != nil && !slices.Contains(c.notes, note) {
+			c.notes = append(c.notes, note)
 		}
 		return nil
-	case err != nil:
-		return fmt.Errorf("%s: %w", action, err)
 	}
-	return nil
+	return fmt.Errorf("%s: %w", action, err)
 }
 
-// noteUnread says what was not permitted.
-func (c *cluster) noteUnread(streams cli.Streams) {
-	for _, action := range c.unread {
-		fmt.Fprintf(streams.Err, "note: no permission to %s, so a cause can be missing\n", action)
+// everywhere lists objects of all namespaces if permitted, or else of one, and reports which.
+func (c *cluster) everywhere(
+	ctx context.Context, things string, list client.ObjectList, namespace string, options ...client.ListOption,
+) (bool, error) {
+	err := c.List(ctx, list, options...)
+	if !apierrors.IsForbidden(err) {
+		return true, c.permitted("list "+things, err)
 	}
+	_ = c.permitted("list "+things+" in other namespaces", err)
+	return false, c.permitted("list "+things+" in namespace "+namespace, c.List(ctx, list, append(options, client.InNamespace(namespace))...))
+}
+
+// devices lists the Instances and Configurations of all namespaces if permitted, or else of
+// one, and reports which.
+func (c *cluster) devices(ctx context.Context, namespace string, options ...client.ListOption) (
+	instances []v0.Instance, configurations []v0.Configuration, all bool, err error,
+) {
+	var ofInstances v0.InstanceList
+	var ofConfigurations v0.ConfigurationList
+	all, err = c.everywhere(ctx, "Instances", &ofInstances, namespace, options...)
+	if err == nil {
+		var both bool
+		both, err = c.everywhere(ctx, "Configurations", &ofConfigurations, namespace, options...)
+		all = all && both
+	}
+	return ofInstances.Items, ofConfigurations.Items, all, err
 }
 
 // system reads what tells about Akri itself, and the nodes. Without a namespace, Akri is
 // searched in all of them, or else where it is installed unless someone chose another.
 func (c *cluster) system(ctx context.Context, namespace string) (*view.System, error) {
 	s := &view.System{Namespace: cmp.Or(namespace, agentNamespace), Searched: true, Renewed: map[string]time.Time{}}
-	var deployments appsv1.DeploymentList
-	var daemonSets appsv1.DaemonSetList
-	for action, list := range map[string]client.ObjectList{"list Deployments": &deployments, "list DaemonSets": &daemonSets} {
-		err := c.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/part-of": "akri"})
-		if s.Searched = s.Searched && err == nil; namespace == "" && apierrors.IsForbidden(err) {
-			err = c.List(ctx, list, client.InNamespace(agentNamespace), client.MatchingLabels{"app.kubernetes.io/part-of": "akri"})
-		}
-		if err := c.permitted(action, err); err != nil {
+	labels := client.MatchingLabels{"app.kubernetes.io/part-of": "akri"}
+	for _, kind := range []string{"Deployment", "DaemonSet"} {
+		list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "apps/v1", "kind": kind + "List"}}
+		all, err := c.everywhere(ctx, kind+"s", list, s.Namespace, client.InNamespace(namespace), labels)
+		if s.Searched = s.Searched && all; err != nil {
 			return nil, err
 		}
-	}
-	for _, d := range deployments.Items {
-		s.Workloads = append(s.Workloads, view.Workload{ObjectMeta: d.ObjectMeta, Kind: "Deployment", Wanted: *d.Spec.Replicas,
-			Ready: d.Status.ReadyReplicas, Template: d.Spec.Template})
-	}
-	for _, d := range daemonSets.Items {
-		s.Workloads = append(s.Workloads, view.Workload{ObjectMeta: d.ObjectMeta, Kind: "DaemonSet", Wanted: d.Status.DesiredNumberScheduled,
-			Ready: d.Status.NumberReady, Template: d.Spec.Template})
-	}
-	s.Workloads = slices.DeleteFunc(s.Workloads, func(w view.Workload) bool { return view.ComponentOf(w.Labels) == "" })
-	namespaces := map[string]bool{s.Namespace: len(s.Workloads) == 0}
-	for i := range s.Workloads {
-		namespaces[s.Workloads[i].Namespace] = true
-		if component := view.ComponentOf(s.Workloads[i].Labels); component == view.Controller || component == view.Agent {
-			s.Namespace = s.Workloads[i].Namespace
+		for i := range list.Items {
+			workload, err := decode[view.Workload](list.Items[i].Object)
+			if err != nil {
+				return nil, err
+			}
+			s.Workloads = append(s.Workloads, *workload)
 		}
 	}
-	maps.DeleteFunc(namespaces, func(_ string, used bool) bool { return !used })
-	for namespace := range namespaces {
-		pods, err := c.systemPods(ctx, namespace)
-		if err := c.permitted("list Pods in namespace "+namespace, err); err != nil {
-			return nil, err
-		}
-		s.Pods = append(s.Pods, pods...)
+	var pods corev1.PodList
+	if _, err := c.everywhere(ctx, "Pods", &pods, s.Namespace, client.InNamespace(namespace), labels); err != nil {
+		return nil, err
 	}
+	s.Pods = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return view.ComponentOf(pod.Labels) == "" })
 	registration := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1",
 		Kind: "ValidatingWebhookConfiguration"}}
 	s.Guarded = c.Get(ctx, client.ObjectKey{Name: "akri-configurations"}, registration) == nil
-	return s, c.addNodes(ctx, s)
-}
-
-// addNodes adds the nodes, and when their kubelets have renewed their Leases.
-func (c *cluster) addNodes(ctx context.Context, s *view.System) error {
 	var nodes corev1.NodeList
 	err := c.List(ctx, &nodes)
-	if s.Nodes = nodes.Items; err != nil {
-		return c.permitted("list Nodes", err)
-	}
+	s.Nodes = nodes.Items
 	var leases coordinationv1.LeaseList
-	_ = c.List(ctx, &leases) // they only tell it earlier
-	for _, lease := range leases.Items {
-		if lease.Spec.RenewTime == nil {
-			continue
-		}
-		if lease.Namespace == corev1.NamespaceNodeLease {
-			s.Renewed[lease.Name] = lease.Spec.RenewTime.Time
-		}
-		if lease.Spec.RenewTime.After(s.Now) {
-			s.Now = lease.Spec.RenewTime.Time
+	_ = c.List(ctx, &leases) // they only tell earlier what the nodes tell
+	for i := range leases.Items {
+		if renewed := leases.Items[i].Spec.RenewTime; renewed != nil {
+			s.Renewed[leases.Items[i].Name] = renewed.Time
 		}
 	}
-	return nil
+	return s, c.permitted("list Nodes", err)
 }

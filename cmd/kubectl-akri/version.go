@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/view"
@@ -52,7 +50,7 @@ nodes.`,
 }
 
 func (o *versionOptions) run(ctx context.Context, streams cli.Streams) error {
-	versions := &view.Versions{Client: version.Get(), Namespace: o.systemNamespace()}
+	versions := &view.Versions{Client: version.Get(), Namespace: o.flags.Context.Namespace}
 	var failure error
 	if !o.clientOnly {
 		failure = o.readCluster(ctx, streams, versions)
@@ -75,23 +73,24 @@ func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, t
 	if to.Kubernetes, err = api.serverVersion(ctx); err != nil {
 		return err
 	}
-	pods, err := api.systemPods(ctx, to.Namespace)
+	system, err := api.system(ctx, to.Namespace)
 	if err != nil {
-		return fmt.Errorf("list the Pods of Akri: %w", err)
+		return err
 	}
-	kubelets := map[string]string{}
-	var nodes corev1.NodeList
-	if api.List(ctx, &nodes) == nil { // they are additional information
-		for i := range nodes.Items {
-			kubelets[nodes.Items[i].Name] = nodes.Items[i].Status.NodeInfo.KubeletVersion
-		}
+	to.Namespace, to.Notes = system.Namespace, api.notes
+	for _, problem := range system.Problems(view.Controller, view.Agent, view.Webhook) {
+		to.Notes = append(to.Notes, problem.Cause)
+	}
+	kubelets := map[string]string{} // they are additional information
+	for i := range system.Nodes {
+		kubelets[system.Nodes[i].Name] = system.Nodes[i].Status.NodeInfo.KubeletVersion
 	}
 	var ofAgents []string
-	for i := range pods {
-		if pods[i].DeletionTimestamp != nil || view.Terminated(&pods[i]) {
+	for i := range system.Pods {
+		if system.Pods[i].DeletionTimestamp != nil || view.Terminated(&system.Pods[i]) {
 			continue
 		}
-		part := partOf(&pods[i], kubelets)
+		part := partOf(&system.Pods[i], kubelets)
 		to.Parts = append(to.Parts, part)
 		if part.Component == view.Agent {
 			ofAgents = append(ofAgents, part.Kubelet)
@@ -108,13 +107,6 @@ func (c *cluster) serverVersion(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("read the version of the API server %s: %w", c.config.Host, err)
 	}
 	return info.GitVersion, nil
-}
-
-// systemPods lists the Pods of the controller, the webhook, the agents and the handlers.
-func (c *cluster) systemPods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
-	var list corev1.PodList
-	err := c.List(ctx, &list, client.InNamespace(namespace))
-	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return view.ComponentOf(pod.Labels) == "" }), err
 }
 
 // partOf returns what a Pod tells about its program.

@@ -67,10 +67,9 @@ func (a access) why(ctx context.Context, streams cli.Streams, output cli.Output,
 	if err != nil {
 		return err
 	}
-	if !facts.AllPods {
-		fmt.Fprintln(streams.Err, "note: no permission to list Pods in other namespaces; one of them may use the device")
+	for _, note := range api.notes {
+		fmt.Fprintf(streams.Err, "note: %s\n", note)
 	}
-	api.noteUnread(streams)
 	facts.Conclude()
 	return output.Print(streams.Out, facts, facts.Text)
 }
@@ -127,19 +126,16 @@ func (c *cluster) existing(ctx context.Context, namespace, name string, kinds ma
 // recorded returns the kinds of the objects with that name which the controller has
 // created, according to the Instances and Configurations of the namespace.
 func (c *cluster) recorded(ctx context.Context, namespace, name string) ([]string, error) {
-	var instances v0.InstanceList
-	var configurations v0.ConfigurationList
-	for action, list := range map[string]client.ObjectList{"list Instances": &instances, "list Configurations": &configurations} {
-		if err := c.permitted(action, c.List(ctx, list, client.InNamespace(namespace))); err != nil {
-			return nil, err
-		}
+	instances, configurations, _, err := c.devices(ctx, namespace, client.InNamespace(namespace))
+	if err != nil {
+		return nil, err
 	}
 	var resources []v0.ResourceStatus
-	for i := range instances.Items {
-		resources = append(resources, instances.Items[i].Status.Resources...)
+	for i := range instances {
+		resources = append(resources, instances[i].Status.Resources...)
 	}
-	for i := range configurations.Items {
-		resources = append(resources, configurations.Items[i].Status.Resources...)
+	for i := range configurations {
+		resources = append(resources, configurations[i].Status.Resources...)
 	}
 	var kinds []string
 	for _, resource := range resources {

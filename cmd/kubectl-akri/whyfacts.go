@@ -140,26 +140,20 @@ func (c *cluster) podFacts(ctx context.Context, object *unstructured.Unstructure
 // addRequested adds the Instance or the Configuration of each resource that a Pod
 // requests. Those in its namespace are preferred to others of the same name.
 func (c *cluster) addRequested(ctx context.Context, facts *view.Facts, resources []string) error {
-	var instances v0.InstanceList
-	var configurations v0.ConfigurationList
-	all := true
-	for action, list := range map[string]client.ObjectList{"list Instances": &instances, "list Configurations": &configurations} {
-		everywhere, err := c.everywhere(ctx, list, facts.Pod.Namespace)
-		if err := c.permitted(action, err); err != nil {
-			return err
-		}
-		all = all && everywhere
+	instances, configurations, all, err := c.devices(ctx, facts.Pod.Namespace)
+	if err != nil {
+		return err
 	}
 	for _, resource := range resources {
 		name := strings.TrimPrefix(resource, v0.Domain+"/")
-		one := &view.Facts{Instance: named(instances.Items, name, facts.Pod.Namespace)}
+		one := &view.Facts{Instance: named(instances, name, facts.Pod.Namespace)}
 		if one.Instance != nil {
-			one.Configuration = named(configurations.Items, one.Instance.Spec.ConfigurationName, one.Instance.Namespace)
+			one.Configuration = named(configurations, one.Instance.Spec.ConfigurationName, one.Instance.Namespace)
 			if one.Configuration != nil && one.Configuration.Namespace != one.Instance.Namespace {
 				one.Configuration = nil
 			}
-		} else if one.Configuration = named(configurations.Items, name, facts.Pod.Namespace); one.Configuration != nil {
-			one.Instances = slices.DeleteFunc(slices.Clone(instances.Items), func(i v0.Instance) bool {
+		} else if one.Configuration = named(configurations, name, facts.Pod.Namespace); one.Configuration != nil {
+			one.Instances = slices.DeleteFunc(slices.Clone(instances), func(i v0.Instance) bool {
 				return i.Namespace != one.Configuration.Namespace || i.Spec.ConfigurationName != name || i.DeletionTimestamp != nil
 			})
 		} else {
@@ -268,9 +262,9 @@ func (c *cluster) podsNear(ctx context.Context, namespace string, nodes []string
 	everywhere = true
 	for _, selector := range selectors {
 		var list corev1.PodList
-		all, err := c.everywhere(ctx, &list, namespace, client.MatchingFieldsSelector{Selector: selector})
-		if err != nil && !apierrors.IsForbidden(err) {
-			return nil, false, fmt.Errorf("list Pods: %w", err)
+		all, err := c.everywhere(ctx, "Pods", &list, namespace, client.MatchingFieldsSelector{Selector: selector})
+		if err != nil {
+			return nil, false, err
 		}
 		everywhere = everywhere && all
 		pods = append(pods, list.Items...)
@@ -279,16 +273,6 @@ func (c *cluster) podsNear(ctx context.Context, namespace string, nodes []string
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return pods, everywhere, nil
-}
-
-// everywhere lists objects of all namespaces if permitted, or else of one, and reports
-// which.
-func (c *cluster) everywhere(ctx context.Context, list client.ObjectList, namespace string, options ...client.ListOption) (bool, error) {
-	err := c.List(ctx, list, options...)
-	if apierrors.IsForbidden(err) {
-		return false, c.List(ctx, list, append(options, client.InNamespace(namespace))...)
-	}
-	return true, err
 }
 
 // eventsOf returns the Events of objects of a namespace, and of Pods of any.

@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/text"
@@ -130,29 +129,12 @@ func (s *System) agents() map[string]*corev1.Pod {
 	latest := map[string]*corev1.Pod{}
 	for i := range s.Pods {
 		pod := &s.Pods[i]
-		node := cmp.Or(pod.Spec.NodeName, assignedNode(pod))
+		node := pod.Spec.NodeName
 		if known := latest[node]; node != "" && ComponentOf(pod.Labels) == Agent && (known == nil || newer(pod, known)) {
 			latest[node] = pod
 		}
 	}
 	return latest
-}
-
-// assignedNode returns the node that the DaemonSet controller chose for a Pod that is
-// not scheduled yet, or "".
-func assignedNode(pod *corev1.Pod) string {
-	affinity := pod.Spec.Affinity
-	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return ""
-	}
-	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		for _, match := range term.MatchFields {
-			if match.Key == metav1.ObjectNameField && len(match.Values) == 1 {
-				return match.Values[0]
-			}
-		}
-	}
-	return ""
 }
 
 // newer reports whether the first of two Pods of a node replaces the second.

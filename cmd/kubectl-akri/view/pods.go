@@ -61,18 +61,13 @@ func failedPod(pod *corev1.Pod, name string) []finding.Mistake {
 	return findingf(remedy, "%s has failed on %s: %s", name, pod.Spec.NodeName, why)
 }
 
-// replaced reports whether the controller of a Pod, or of its Deployment, has created another
-// since, which has not failed: then it is history.
+// replaced reports whether the controller of a Pod has created another since, which has not
+// failed: then the Pod is history.
 func replaced(pod *corev1.Pod, pods []corev1.Pod) bool {
-	owner, deployment := metav1.GetControllerOfNoCopy(pod), ""
-	if deployment, _ = revisionOf(pod); owner == nil {
-		return false
-	}
+	owner := metav1.GetControllerOfNoCopy(pod)
 	return slices.ContainsFunc(pods, func(other corev1.Pod) bool {
-		itsOwner := metav1.GetControllerOfNoCopy(&other)
-		itsDeployment, _ := revisionOf(&other)
-		same := itsOwner != nil && (itsOwner.UID == owner.UID || deployment != "" && deployment == itsDeployment)
-		return same && other.Namespace == pod.Namespace && other.Status.Phase != corev1.PodFailed &&
+		its := metav1.GetControllerOfNoCopy(&other)
+		return owner != nil && its != nil && its.UID == owner.UID && other.Status.Phase != corev1.PodFailed &&
 			pod.CreationTimestamp.Before(&other.CreationTimestamp)
 	})
 }

@@ -10,177 +10,149 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"akri.sh/akri/internal/finding"
 )
 
 // System is what the API server tells about Akri itself, and about the nodes.
 type System struct {
-	// Namespace is the one in which Akri is installed.
+	// Namespace is the one in which Akri was searched at least.
 	Namespace string
-	// Workloads are Akri's Deployments and DaemonSets. Searched reports whether all that
-	// exist are known, so that what is not among them is missing.
+	// Workloads are Akri's. Searched reports whether these are all.
 	Workloads []Workload
 	Searched  bool
-	// Pods are those of all components.
-	Pods []corev1.Pod
+	Pods      []corev1.Pod // of all components
 	// Guarded reports whether the API server asks the webhook about Configurations.
 	Guarded bool
-	// Nodes is nil if they may not be listed. Renewed is when each kubelet has renewed its
-	// Lease, and Now is when anyone has: the time of the cluster.
-	Nodes   []corev1.Node
+	Nodes   []corev1.Node // nil if they may not be listed
+	// Renewed is when the holders of Leases, such as kubelets, have renewed them, by name.
 	Renewed map[string]time.Time
-	Now     time.Time
 }
 
-// Workload is a Deployment or a DaemonSet of a component.
+// Workload is what matters of a Deployment or a DaemonSet.
 type Workload struct {
-	metav1.ObjectMeta
-	Kind          string
-	Wanted, Ready int32
-	Template      corev1.PodTemplateSpec
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Replicas *int32                 `json:"replicas"`
+		Template corev1.PodTemplateSpec `json:"template"`
+	} `json:"spec"`
+	Status struct {
+		ReadyReplicas          int32 `json:"readyReplicas"`
+		NumberReady            int32 `json:"numberReady"`
+		DesiredNumberScheduled int32 `json:"desiredNumberScheduled"`
+	} `json:"status"`
 }
 
-// parts are the components of every installation, with what happens without them.
-var parts = []struct{ component, impact string }{
-	{Controller, "no objects of devices are created, repaired or deleted"},
-	{Agent, "no devices are found, and Pods get none"},
-	{Webhook, "the API server rejects new and changed Configurations"},
+// impacts says what does not work without a component.
+var impacts = map[string]string{
+	Controller: "no objects of devices are created, repaired or deleted",
+	Agent:      "no devices are found, and Pods get none",
+	Webhook:    "the API server rejects new and changed Configurations",
 }
 
 // ComponentOf returns the component that an object with these labels belongs to, or the
 // name of a handler, or "".
 func ComponentOf(labels map[string]string) string {
-	name := strings.TrimPrefix(labels["app.kubernetes.io/name"], "akri-")
-	if handler, found := strings.CutSuffix(name, "-discovery"); found && labels["app.kubernetes.io/part-of"] == "akri" {
+	name, _ := strings.CutPrefix(labels["app.kubernetes.io/name"], "akri-")
+	if handler, found := strings.CutSuffix(name, "-discovery"); found || slices.Contains(order, name) {
 		return handler
-	}
-	if slices.Contains(order, name) && name != labels["app.kubernetes.io/name"] {
-		return name
 	}
 	return ""
 }
 
-// is reports whether the workload is a component, or registers a handler of that name.
-func (w *Workload) is(component string) bool {
-	own := ComponentOf(w.Labels)
-	for i := range w.Template.Spec.Containers {
-		for _, argument := range w.Template.Spec.Containers[i].Args {
-			if name, found := strings.CutPrefix(argument, "--name="); found {
-				return name == component
+// Problems returns why components, or handlers of these names, do not work: they are
+// missing, or have no Pods that are ready.
+func (s *System) Problems(components ...string) (found []finding.Mistake) {
+	for _, component := range components {
+		if s == nil {
+			break
+		}
+		is := func(labels map[string]string) bool { // a handler's name in labels has dashes instead of capital letters
+			return strings.EqualFold(strings.ReplaceAll(ComponentOf(labels), "-", ""), component)
+		}
+		exists := slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return is(pod.Labels) })
+		for i := range s.Workloads {
+			if w := &s.Workloads[i]; is(w.Labels) {
+				exists = true
+				found = append(found, s.broken(w)...)
 			}
 		}
-	}
-	return own == component || strings.EqualFold(strings.ReplaceAll(own, "-", ""), component)
-}
-
-// AllProblems returns the problems of what every installation has.
-func (s *System) AllProblems() []finding.Mistake {
-	var found []finding.Mistake
-	for _, part := range parts {
-		found = append(found, s.Problems(part.component)...)
+		if impact := impacts[component]; !exists && s.Searched && impact != "" && (component != Webhook || s.Guarded) {
+			found = append(found, findingf("install it again, which keeps Configurations, Instances and their objects: kubectl apply "+
+				"--server-side -k config/default, or with its values: helm upgrade --install -n "+s.Namespace+" akri CHART",
+				"Akri's %s is not installed: %s.", component, impact)...)
+		}
 	}
 	return found
 }
 
-// Problems returns why a component, or the handler of that name, does not work: it is
-// missing, or has no Pods that are ready.
-func (s *System) Problems(component string) []finding.Mistake {
-	if s == nil {
+// broken returns why a workload does not work. A Deployment works while one of its Pods is
+// ready, and agents have problems of their nodes.
+func (s *System) broken(w *Workload) []finding.Mistake {
+	component := ComponentOf(w.Labels)
+	wanted, ready := ptr.Deref(w.Spec.Replicas, w.Status.DesiredNumberScheduled), w.Status.ReadyReplicas+w.Status.NumberReady
+	if ready > 0 && (w.Kind == "Deployment" || component == Agent || ready >= wanted) {
 		return nil
 	}
-	impact, required := "the handler finds no devices there", false
-	for _, part := range parts {
-		if part.component == component {
-			impact, required = part.impact, component != Webhook || s.Guarded
-		}
-	}
-	var found []finding.Mistake
-	exists := slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return ComponentOf(pod.Labels) == component })
-	for i := range s.Workloads {
-		if w := &s.Workloads[i]; w.is(component) {
-			exists = true
-			found = append(found, s.broken(w, impact)...)
-		}
-	}
-	if exists || !required || !s.Searched {
-		return found
-	}
-	const remedy = "install it again, with the values that it had, which keeps Configurations, Instances and their objects: " +
-		"helm upgrade --install -n %[1]s akri CHART, or kubectl apply --server-side -k config/default"
+	object := fmt.Sprintf("-n %s %s/%s", w.Namespace, strings.ToLower(w.Kind), w.Name)
+	cause, remedy := "it has no Pods", fmt.Sprintf("kubectl events -n %s --types=Warning has the reason", w.Namespace)
 	switch {
-	case len(s.Workloads) > 0 || len(s.Pods) > 0:
-		return findingf(fmt.Sprintf(remedy, s.Namespace), "The %s is not installed: %s.", component, impact)
-	case component == Agent: // for all of them
-		return findingf(fmt.Sprintf(remedy, s.Namespace), "Akri is not installed: the cluster has no controller and no agents of it.")
+	case wanted == 0 && w.Kind == "Deployment":
+		cause, remedy = "it has 0 replicas", "kubectl scale --replicas=1 "+object
+	case wanted == 0 && len(s.Nodes) > 0:
+		cause, remedy = w.excludes(&s.Nodes[0])
 	}
-	return nil
-}
-
-// broken returns why a workload does not work. The Deployment works while one of its Pods
-// is ready, and nodes have the agents' problems.
-func (s *System) broken(w *Workload, impact string) []finding.Mistake {
-	if w.Ready > 0 && (w.Kind == "Deployment" || w.is(Agent) || w.Ready >= w.Wanted) {
-		return nil
-	}
-	name, object := fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name), fmt.Sprintf("-n %s %s/%s", w.Namespace, strings.ToLower(w.Kind), w.Name)
-	if w.Wanted == 0 && w.Kind == "Deployment" {
-		return findingf("kubectl scale --replicas=1 "+object, "%s has 0 replicas: %s.", name, impact)
-	}
-	if w.Wanted == 0 {
-		for i := range s.Nodes {
-			if cause, remedy := w.excludes(&s.Nodes[i]); cause != "" {
-				return findingf(remedy, "%s runs on no node, since %s: %s.", name, cause, impact)
-			}
-		}
-	}
-	cause := "has no Pods"
-	remedy := fmt.Sprintf("kubectl events -n %s --types=Warning has the reason", w.Namespace)
 	for i := range s.Pods {
-		pod := &s.Pods[i]
-		problem := podProblem(pod)
-		if problem == "" || pod.Namespace != w.Namespace || ComponentOf(pod.Labels) != ComponentOf(w.Labels) {
-			continue
+		if problem := podProblem(&s.Pods[i]); problem != "" && ComponentOf(s.Pods[i].Labels) == component && wanted > 0 {
+			cause, remedy = problem, podRemedy(&s.Pods[i])
 		}
-		cause, remedy = "is not ready: "+problem, fmt.Sprintf("kubectl describe pod -n %s %s, and kubectl logs -n %[1]s %s", pod.Namespace, pod.Name, pod.Name)
-		break
 	}
 	for _, revision := range []string{"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"} {
-		if w.Annotations[revision] > "1" {
-			remedy = "kubectl rollout undo " + object + " returns to what ran before, if the last change of it is the cause; else " + remedy
+		if wanted > 0 && w.Annotations[revision] > "1" {
+			remedy = "kubectl rollout undo " + object + " if its last change is the cause; else " + remedy
 		}
 	}
-	return findingf(remedy, "%s %s\nUntil then, %s.", name, cause, impact)
+	impact, found := impacts[component]
+	if !found {
+		impact = "the handler does not find devices there"
+	}
+	return findingf(remedy, "%s %s/%s is not ready, so %s:\n%s", w.Kind, w.Namespace, w.Name, impact, cause)
+}
+
+// podRemedy returns the commands that tell why a Pod of Akri does not work.
+func podRemedy(pod *corev1.Pod) string {
+	return fmt.Sprintf("kubectl describe pod -n %s %s, and kubectl logs -n %[1]s %s", pod.Namespace, pod.Name, pod.Name)
 }
 
 // excludes returns why a DaemonSet does not run on a node, and the command that lets it.
 func (w *Workload) excludes(node *corev1.Node) (cause, remedy string) {
-	selector := w.Template.Spec.NodeSelector
-	for _, key := range slices.Sorted(maps.Keys(selector)) {
-		if have, found := node.Labels[key]; !found || have != selector[key] {
-			return fmt.Sprintf("its nodeSelector wants the label %s=%s, which node %s does not have", key, selector[key], node.Name),
-				fmt.Sprintf("kubectl label node --overwrite %s %s=%s, or correct the nodeSelector", node.Name, key, selector[key])
+	for _, key := range slices.Sorted(maps.Keys(w.Spec.Template.Spec.NodeSelector)) {
+		if value := w.Spec.Template.Spec.NodeSelector[key]; node.Labels[key] != value {
+			return fmt.Sprintf("the nodeSelector of DaemonSet %s wants %s=%s, which node %s does not have", w.Name, key, value, node.Name),
+				fmt.Sprintf("kubectl label node --overwrite %s %s=%s, or correct the nodeSelector", node.Name, key, value)
 		}
 	}
 	for _, taint := range node.Spec.Taints {
 		tolerates := func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), &taint, false) }
 		automatic := strings.HasPrefix(taint.Key, "node.kubernetes.io/") // the DaemonSet controller adds tolerations
-		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !automatic && !slices.ContainsFunc(w.Template.Spec.Tolerations, tolerates) {
-			return fmt.Sprintf("it does not tolerate the taint %s of node %s", taint.ToString(), node.Name),
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !automatic && !slices.ContainsFunc(w.Spec.Template.Spec.Tolerations, tolerates) {
+			return fmt.Sprintf("DaemonSet %s does not tolerate the taint %s of node %s", w.Name, taint.ToString(), node.Name),
 				fmt.Sprintf("kubectl taint node %s %s-, or add a toleration", node.Name, taint.ToString())
 		}
 	}
-	return "", ""
+	return "no Pod of DaemonSet " + w.Name + " is on node " + node.Name, "kubectl events -n " + w.Namespace + " --types=Warning"
 }
 
 // agentProblem returns why a node has no agent that works, and what to do about it.
 func (s *System) agentProblem(name string) (cause, remedy string) {
 	if pod := s.agents()[name]; pod != nil {
-		return podProblem(pod), fmt.Sprintf("kubectl describe pod -n %s %s, and kubectl logs -n %[1]s %s", pod.Namespace, pod.Name, pod.Name)
+		return podProblem(pod), podRemedy(pod)
 	}
 	for i := range s.Workloads {
 		for j := range s.Nodes {
-			if w := &s.Workloads[i]; w.is(Agent) && s.Nodes[j].Name == name {
+			if w := &s.Workloads[i]; ComponentOf(w.Labels) == Agent && s.Nodes[j].Name == name {
 				return w.excludes(&s.Nodes[j])
 			}
 		}
@@ -188,10 +160,10 @@ func (s *System) agentProblem(name string) (cause, remedy string) {
 	return "", ""
 }
 
-// nodeProblem returns the predicate of a node whose kubelet does not work, or "". Its Lease
-// is old most of a minute before the node is not Ready.
+// nodeProblem returns what is wrong with a node, or "". The Lease of its kubelet is old most
+// of a minute before the node is not Ready.
 func (s *System) nodeProblem(name string) string {
-	const maxAge = 25 * time.Second // it is renewed every ten
+	const maxAge = 25 * time.Second // a kubelet renews it every ten
 	if s == nil || s.Nodes == nil {
 		return ""
 	}
@@ -204,8 +176,10 @@ func (s *System) nodeProblem(name string) string {
 			return strings.TrimSuffix("is not Ready: "+condition.Message, ": ")
 		}
 	}
-	if renewed, found := s.Renewed[name]; found && s.Now.Sub(renewed) > maxAge {
-		return fmt.Sprintf("has had no sign of life from its kubelet for %v", s.Now.Sub(renewed).Round(time.Second))
+	for _, other := range s.Renewed {
+		if renewed, found := s.Renewed[name]; found && other.Sub(renewed) > maxAge { // by the clocks of the cluster
+			return fmt.Sprintf("is silent: its kubelet has not renewed its Lease since %s", renewed.UTC().Format(time.TimeOnly+" MST"))
+		}
 	}
 	return ""
 }

@@ -119,7 +119,11 @@ func (f *Facts) shortageOfSlots(waits string, pod *corev1.Pod, message string) [
 			holders += " (" + strings.Join(users, ", ") + ")"
 		}
 		cause, remedy := f.updateWaits(pod, resource)
-		return findingf(cmp.Or(remedy, f.releaseRemedy("the device", "slots")),
+		release := "delete a Pod that uses the device, request fewer slots, or raise spec.capacity of the Configuration"
+		if len(users) == 0 && f.AllPods {
+			release = "the agent frees a slot within minutes after its Pod has ended: kubectl akri nodes " + nodes[0]
+		}
+		return findingf(cmp.Or(remedy, release),
 			"%s%s in use on %s.%s", waits, all, holders, cause)
 	case len(f.Instance.Spec.Nodes) == 0:
 		return findingf("", "%sno node sees the device.", waits)
@@ -128,22 +132,6 @@ func (f *Facts) shortageOfSlots(waits string, pod *corev1.Pod, message string) [
 		"and the agent there (kubectl describe node shows "+resource+")",
 		"%s%d of %d slots are free, on %s. The scheduler reports: %s",
 		waits, free, f.Instance.Spec.Capacity, strings.Join(f.Instance.Spec.Nodes, ", "), message)
-}
-
-// releaseRemedy says how slots or devices that a Pod waits for become free.
-func (f *Facts) releaseRemedy(used, things string) string {
-	remedy := "request fewer " + things + ": no node sees as many"
-	for _, device := range f.Devices() {
-		for _, s := range f.slotsOf(&device) {
-			if len(s.users) > 0 || !s.owner.Free() && !f.AllPods {
-				return "delete a Pod that uses " + used + ", request fewer " + things + ", or raise spec.capacity of the Configuration"
-			}
-			if !s.owner.Free() {
-				remedy = fmt.Sprintf("the agent on %[1]s frees a slot within minutes after its Pod has ended: kubectl akri nodes %[1]s", s.owner.Node)
-			}
-		}
-	}
-	return remedy
 }
 
 // shortageOfDevices explains why no node has as many devices of a Configuration as a Pod
@@ -185,10 +173,11 @@ func (f *Facts) shortageOfDevices(waits string, pod *corev1.Pod, message string)
 		places = append(places, fmt.Sprintf("%d of %d on %s", free[node], devices[node], node))
 	}
 	problem := fmt.Sprintf("%s; devices with a free slot: %s.", waits, strings.Join(places, ", "))
+	release := "request fewer devices: no node sees as many"
 	if holders := f.holders(); len(holders) > 0 {
+		release = "delete a Pod that uses a device, request fewer devices, or raise spec.capacity of the Configuration"
 		problem += "\nIn use: " + strings.Join(holders, "; ") + "."
 	}
 	cause, remedy := f.updateWaits(pod, resource)
-	return findingf(cmp.Or(remedy, f.releaseRemedy("a device", "devices")),
-		"%s%s", problem, cause)
+	return findingf(cmp.Or(remedy, release), "%s%s", problem, cause)
 }

@@ -164,13 +164,13 @@ func (f *Facts) nodesNotReady() []finding.Mistake {
 
 // agentsDown leaves out nodes whose kubelet does not work.
 func (f *Facts) agentsDown() []finding.Mistake {
-	findings := f.System.Problems(Agent)
+	if problems := f.System.Problems(Agent); f.System == nil || len(problems) > 0 {
+		return problems
+	}
+	var findings []finding.Mistake
 	for _, name := range f.deviceNodes() {
-		if len(findings) > 0 || f.System == nil || f.System.nodeProblem(name) != "" {
-			continue
-		}
-		if cause, remedy := f.System.agentProblem(name); cause != "" {
-			findings = findingf(remedy, "Node %s, which sees the device, has no agent that works: %s.", name, cause)
+		if cause, remedy := f.System.agentProblem(name); cause != "" && f.System.nodeProblem(name) == "" {
+			findings = append(findings, findingf(remedy, "Node %s, which sees the device, has no agent that works: %s", name, cause)...)
 		}
 	}
 	return findings
