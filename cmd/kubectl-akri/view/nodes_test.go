@@ -143,24 +143,15 @@ func TestAgentProblem(t *testing.T) {
 	}
 	deleted := agentPod("deleted", "n", running(corev1.ConditionTrue))
 	deleted.DeletionTimestamp, deleted.CreationTimestamp = &now, now
-	unscheduled := agentPod("unscheduled", "", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
-		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "Too many pods."},
-	}})
-	unscheduled.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n"}}},
-		}}},
-	}}
 	failed := agentPod("failed", "n", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"})
 	for name, tc := range map[string]struct {
 		pods []corev1.Pod
 		want string
 	}{
-		"ready":         {[]corev1.Pod{agentPod("a", "n", running(corev1.ConditionTrue))}, ""},
-		"deleted":       {[]corev1.Pod{deleted}, "Pod deleted is being deleted"},
-		"replaced":      {[]corev1.Pod{deleted, agentPod("a", "n", running(corev1.ConditionTrue))}, ""},
-		"evicted":       {[]corev1.Pod{failed}, "Pod failed is Evicted"},
-		"not scheduled": {[]corev1.Pod{unscheduled, failed}, "Pod unscheduled cannot be scheduled: Too many pods."},
+		"ready":    {[]corev1.Pod{agentPod("a", "n", running(corev1.ConditionTrue))}, ""},
+		"deleted":  {[]corev1.Pod{deleted}, "Pod deleted is being deleted"},
+		"replaced": {[]corev1.Pod{deleted, agentPod("a", "n", running(corev1.ConditionTrue))}, ""},
+		"evicted":  {[]corev1.Pod{failed}, "Pod failed is Evicted"},
 		"no image": {[]corev1.Pod{agentPod("a", "n", waits("ErrImagePull", "not found"))},
 			"Pod a does not run: ErrImagePull: not found"},
 		"crashes": {[]corev1.Pod{agentPod("a", "n", waits("CrashLoopBackOff", ""))}, "Pod a does not run: CrashLoopBackOff"},

@@ -148,17 +148,23 @@ func TestConclude(t *testing.T) {
 				f.Instance.Spec.Capacity = 1
 				f.Pods = []corev1.Pod{pending("three", "akri.sh/cam-1", short)}
 			},
-			[]string{"the only slot is in use on node1. → the agent on node1 frees a slot within minutes after its Pod has ended: kubectl akri nodes node1",
+			[]string{"the only slot is in use on node1. → the agent frees a slot within minutes after its Pod has ended: kubectl akri nodes node1",
 				"Slot cam-1-0 is in use on node node1, but no Pod there requests the device."},
 		},
 		"slots free where the Pod may not run": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", short)) },
 			[]string{"1 of 2 slots are free, on node1. The scheduler reports: " + short +
-				" → the Pod must be able to run on a node that sees the device"},
+				" → kubectl describe node shows whether the node has akri.sh/cam-1, and kubectl akri nodes its agent"},
+		},
+		"slots free on a node that is cordoned": {
+			func(f *Facts) {
+				f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", short+" 1 node(s) were unschedulable."))
+			},
+			[]string{"1 of 2 slots are free, on node1. The scheduler reports: " + short + " 1 node(s) were unschedulable. → kubectl uncordon node1"},
 		},
 		"insufficient memory": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", "1 Insufficient memory.")) },
-			[]string{"Pod three cannot be scheduled: 1 Insufficient memory."},
+			[]string{"Pod three cannot be scheduled: 1 Insufficient memory. → request less, or make room on a node that sees the device: kubectl describe node node1"},
 		},
 		"any device": {
 			func(f *Facts) {

@@ -139,16 +139,14 @@ func (f *Facts) deviceNotSeen() []finding.Mistake {
 }
 
 // deviceNodes returns the nodes that see one of the devices.
-func (f *Facts) deviceNodes() []string {
-	nodes := map[string]bool{}
+func (f *Facts) deviceNodes() (nodes []string) {
 	for _, one := range append([]*Facts{f}, f.Requested...) {
 		for _, device := range one.Devices() {
-			for _, node := range device.Spec.Nodes {
-				nodes[node] = true
-			}
+			nodes = append(nodes, device.Spec.Nodes...)
 		}
 	}
-	return slices.Sorted(maps.Keys(nodes))
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
 }
 
 func (f *Facts) nodesNotReady() []finding.Mistake {
