@@ -56,6 +56,23 @@ func TestRefusedHandlerIsReported(t *testing.T) {
 	w.eventually("it has registered", func() bool { return len(w.failures("echo")) == 0 })
 }
 
+// A node that refuses a handler says so although another node has found devices with it.
+func TestRefusedHandlerIsReportedNextToOthers(t *testing.T) {
+	w := newWorld(t)
+	works := w.node("works")
+	works.startAgent()
+	works.startHandler(true)
+	w.configure("echo", "descriptions: [one]", nil)
+	w.eventually("the device is found", func() bool { return len(w.instances()) == 1 })
+	refuses := w.node("refuses")
+	refuses.startAgent()
+	refuses.startOnNetwork()
+	w.eventually("the Configuration says why", func() bool {
+		found := w.failures("echo")
+		return len(found) == 1 && found[0].Node == "refuses" && strings.Contains(found[0].Message, "the discovery handler may not register: ")
+	})
+}
+
 // A handler on the network registers at a permitted address and is served. It waits when no
 // Configuration uses it, and goes offline when it ends.
 func TestHandlerOnTheNetwork(t *testing.T) {

@@ -47,15 +47,13 @@ func (c *cluster) everywhere(
 func (c *cluster) devices(ctx context.Context, namespace string, options ...client.ListOption) (
 	instances []v0.Instance, configurations []v0.Configuration, all bool, err error,
 ) {
-	var ofInstances v0.InstanceList
-	var ofConfigurations v0.ConfigurationList
-	all, err = c.everywhere(ctx, "Instances", &ofInstances, namespace, options...)
+	var found v0.InstanceList
+	var by v0.ConfigurationList
+	all, err = c.everywhere(ctx, "Configurations", &by, namespace, options...)
 	if err == nil {
-		var both bool
-		both, err = c.everywhere(ctx, "Configurations", &ofConfigurations, namespace, options...)
-		all = all && both
+		all, err = c.everywhere(ctx, "Instances", &found, namespace, options...) // who may read the one may read the other
 	}
-	return ofInstances.Items, ofConfigurations.Items, all, err
+	return found.Items, by.Items, all, err
 }
 
 // system reads what tells about Akri itself, and the nodes. Without a namespace, Akri is

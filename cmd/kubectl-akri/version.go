@@ -31,9 +31,9 @@ than the rest is named, with what to do about it, and what Akri does without in 
 version of Kubernetes.
 
 The version of a Pod is the tag of its image, or its label app.kubernetes.io/version.
-You need permission to list Pods in the namespace, which is akri-system, whatever the
-kubeconfig says, unless you give another with -n. Kubelets are shown if you may list
-nodes.`,
+Akri is searched in all namespaces, or else in akri-system, whatever the kubeconfig says,
+unless you give another with -n. A note says what you may not list; kubelets are shown if
+you may list nodes.`,
 		Example: `  kubectl akri version
   kubectl akri version --check  # exit with 1 if versions differ or are unknown`,
 		Args:              cobra.NoArgs,

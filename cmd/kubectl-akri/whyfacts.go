@@ -285,12 +285,8 @@ func (c *cluster) eventsOf(ctx context.Context, namespace string, pods []corev1.
 	var found []corev1.Event
 	for namespace := range namespaces {
 		var events corev1.EventList
-		err := c.List(ctx, &events, client.InNamespace(namespace))
-		if apierrors.IsForbidden(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list Events: %w", err)
+		if err := c.permitted("list Events in namespace "+namespace, c.List(ctx, &events, client.InNamespace(namespace))); err != nil {
+			return nil, err
 		}
 		for _, event := range events.Items {
 			if event.InvolvedObject.UID != "" && about[event.InvolvedObject.UID] {

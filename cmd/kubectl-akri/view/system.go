@@ -147,6 +147,9 @@ func (w *Workload) excludes(node *corev1.Node) (cause, remedy string) {
 
 // agentProblem returns why a node has no agent that works, and what to do about it.
 func (s *System) agentProblem(name string) (cause, remedy string) {
+	if s == nil {
+		return "", ""
+	}
 	if pod := s.agents()[name]; pod != nil {
 		return podProblem(pod), podRemedy(pod)
 	}

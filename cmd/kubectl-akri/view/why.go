@@ -198,7 +198,10 @@ func (f *Facts) writePod(b *strings.Builder) {
 	}
 	requested := advice.Requested(&f.Pod.Spec)
 	for _, resource := range slices.Sorted(maps.Keys(requested)) {
-		owner := ", which does not exist"
+		owner := ""
+		if slices.Contains(f.Unknown, resource) {
+			owner = ", which does not exist"
+		}
 		for _, one := range f.Requested {
 			switch p := one.parent(); {
 			case v0.ResourceName(p.meta.Name) != resource:

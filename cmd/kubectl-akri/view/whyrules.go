@@ -35,9 +35,8 @@ var whyRules = []struct {
 	find    func(*Facts) []finding.Mistake
 }{
 	{aParent, func(f *Facts) []finding.Mistake { return f.System.Problems(Controller) }},
-	{anyExplainedOne, (*Facts).agentsDown},
+	{anyExplainedOne, (*Facts).nodesDown},
 	{aParent, func(f *Facts) []finding.Mistake { return f.System.Problems(Webhook) }},
-	{anyExplainedOne, (*Facts).nodesNotReady},
 	{aParent, (*Facts).handlerDown},
 	{aPod, (*Facts).unknownResources},
 	{aParent | aRequestedOne, (*Facts).deleted},
@@ -149,25 +148,15 @@ func (f *Facts) deviceNodes() (nodes []string) {
 	return slices.Compact(nodes)
 }
 
-func (f *Facts) nodesNotReady() []finding.Mistake {
-	var findings []finding.Mistake
+// nodesDown explains why the devices are not served: by no agent, or by those of some nodes.
+func (f *Facts) nodesDown() []finding.Mistake {
+	findings := f.System.Problems(Agent)
+	all := len(findings) > 0
 	for _, name := range f.deviceNodes() {
 		if complaint := f.System.nodeProblem(name); complaint != "" {
 			findings = append(findings, findingf("kubectl describe node "+name+", and on the node: systemctl status kubelet",
 				"Node %s, which sees the device, %s.", name, complaint)...)
-		}
-	}
-	return findings
-}
-
-// agentsDown leaves out nodes whose kubelet does not work.
-func (f *Facts) agentsDown() []finding.Mistake {
-	if problems := f.System.Problems(Agent); f.System == nil || len(problems) > 0 {
-		return problems
-	}
-	var findings []finding.Mistake
-	for _, name := range f.deviceNodes() {
-		if cause, remedy := f.System.agentProblem(name); cause != "" && f.System.nodeProblem(name) == "" {
+		} else if cause, remedy := f.System.agentProblem(name); cause != "" && !all {
 			findings = append(findings, findingf(remedy, "Node %s, which sees the device, has no agent that works: %s", name, cause)...)
 		}
 	}
@@ -247,9 +236,6 @@ func (f *Facts) handlerRemedy() string {
 
 func (f *Facts) noDevices() []finding.Mistake {
 	if len(f.Instances) > 0 || len(f.Configuration.Status.DiscoveryFailures) > 0 || f.Configuration.DeletionTimestamp != nil {
-		return nil
-	}
-	if len(f.handlerDown()) > 0 || len(f.System.Problems(Agent)) > 0 {
 		return nil
 	}
 	handler := f.Configuration.Spec.DiscoveryHandler.Name
