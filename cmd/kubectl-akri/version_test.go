@@ -25,7 +25,8 @@ spec: {containers: [{name: program, image: "` + image + `"}]}
 `
 	}
 	w.Apply(strings.Join([]string{
-		pod("controller", "app.kubernetes.io/name: akri-controller, app.kubernetes.io/part-of: akri, app.kubernetes.io/version: 1.2.3", "akri.sh/controller:dev"),
+		pod("controller", "app.kubernetes.io/name: akri-controller, app.kubernetes.io/part-of: akri, app.kubernetes.io/version: 1.2.3",
+			"akri.sh/controller:dev"),
 		pod("agent", "app.kubernetes.io/name: akri-agent, app.kubernetes.io/part-of: akri", "registry:5000/akri/agent:v1.2.2@sha256:"+digest),
 		pod("handler", "app.kubernetes.io/name: akri-udev-discovery, app.kubernetes.io/part-of: akri", "registry:5000/discovery"),
 		pod("ended", "app.kubernetes.io/name: akri-agent, app.kubernetes.io/part-of: akri", "agent:v1.0.0"),
@@ -53,7 +54,8 @@ spec: {containers: [{name: program, image: "` + image + `"}]}
 		t.Errorf("got %+v", versions)
 	}
 	author := w.as("author", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [list]}]`)
-	author.run("", "version", "-n", w.Namespace).want(t, 0, version.String(), "Kubernetes", "no permission to list Pods in namespace "+w.Namespace)
+	author.run("", "version", "-n", w.Namespace).want(t, 0, version.String(), "Kubernetes",
+		"no permission to list Pods in namespace "+w.Namespace)
 	run(t, "", "version", "--kubeconfig", "/nowhere").want(t, 1, version.String(), "/nowhere")
 }
 

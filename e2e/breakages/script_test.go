@@ -33,7 +33,8 @@ func readScript(file string) ([]step, error) {
 		case found && slices.Contains(headings, heading):
 			steps = append(steps, step{heading: heading, argument: strings.TrimSpace(argument)})
 		default:
-			return nil, fmt.Errorf("%s:%d: want one of %v with a colon, or a line that is indented by four spaces: %q", file, number+1, headings, line)
+			return nil, fmt.Errorf("%s:%d: want one of %v with a colon, or a line that is indented by four spaces: %q",
+				file, number+1, headings, line)
 		}
 	}
 	return steps, nil

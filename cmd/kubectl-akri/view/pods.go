@@ -56,7 +56,7 @@ func failedPod(pod *corev1.Pod, name string) []finding.Mistake {
 	why = cmp.Or(why, "a container terminated with an error; check kubectl logs")
 	remedy := "it is replaced with increasing back-off; if it keeps failing, check the agent there: kubectl akri nodes " + pod.Spec.NodeName
 	if metav1.GetControllerOfNoCopy(pod) == nil {
-		remedy = "create it again: nothing replaces a Pod without a controller; and check the agent there: kubectl akri nodes " + pod.Spec.NodeName
+		remedy = "create it again: no controller replaces it; kubectl akri nodes " + pod.Spec.NodeName + " shows the agent there"
 	}
 	return findingf(remedy, "%s has failed on %s: %s", name, pod.Spec.NodeName, why)
 }

@@ -154,17 +154,18 @@ func TestConclude(t *testing.T) {
 		"slots free where the Pod may not run": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", short)) },
 			[]string{"1 of 2 slots are free, on node1. The scheduler reports: " + short +
-				" → kubectl describe node shows whether the node has akri.sh/cam-1, and kubectl akri nodes its agent"},
+				" → kubectl describe node shows what each node has, and kubectl akri nodes its agent"},
 		},
 		"slots free on a node that is cordoned": {
 			func(f *Facts) {
 				f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", short+" 1 node(s) were unschedulable."))
 			},
-			[]string{"1 of 2 slots are free, on node1. The scheduler reports: " + short + " 1 node(s) were unschedulable. → kubectl uncordon node1"},
+			[]string{"The scheduler reports: " + short + " 1 node(s) were unschedulable. → kubectl uncordon node1"},
 		},
 		"insufficient memory": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", "1 Insufficient memory.")) },
-			[]string{"Pod three cannot be scheduled: 1 Insufficient memory. → request less, or make room on a node that sees the device: kubectl describe node node1"},
+			[]string{"Pod three cannot be scheduled: 1 Insufficient memory. → request less, or make room on a node that sees the device: " +
+				"kubectl describe node node1"},
 		},
 		"any device": {
 			func(f *Facts) {

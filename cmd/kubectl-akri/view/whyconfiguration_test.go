@@ -123,7 +123,8 @@ func TestConcludeConfiguration(t *testing.T) {
 				f.Configuration.Status.Conditions = nil
 				f.Configuration.Status.DiscoveryFailures[1].Message = "the discovery handler may not register"
 			},
-			[]string{"has not reconciled", "Discovery fails on node node2, handler onvif: the discovery handler may not register → kubectl akri nodes node2"},
+			[]string{"has not reconciled",
+				"Discovery fails on node node2, handler onvif: the discovery handler may not register → kubectl akri nodes node2"},
 		},
 		"a handler that is not installed": {
 			func(f *Facts) { missingHandler(f, "onvif") },
@@ -135,7 +136,7 @@ func TestConcludeConfiguration(t *testing.T) {
 		},
 		"nothing found": {
 			func(f *Facts) { f.Instances = nil },
-			[]string{"the handler onvif finds none, or runs on no node. → check with kubectl akri nodes on which nodes agents and the Pods of onvif run"},
+			[]string{"the handler onvif finds none, or runs on no node. → check on which nodes agents (kubectl akri nodes) and Pods of onvif run"},
 		},
 		"an object for all": {
 			func(f *Facts) {

@@ -83,14 +83,14 @@ var schedulerRemedies = []struct{ says, remedy string }{
 	{"Insufficient memory", "request less, or make room on a node that sees the device: kubectl describe node "},
 }
 
-// schedulerRemedy returns what to do about nodes that see the devices, or "".
+// schedulerRemedy returns what to do about nodes that see the devices.
 func (f *Facts) schedulerRemedy(message string) string {
 	for _, known := range schedulerRemedies {
 		if nodes := f.deviceNodes(); strings.Contains(message, known.says) && len(nodes) > 0 {
 			return known.remedy + strings.Join(nodes, " ")
 		}
 	}
-	return ""
+	return "kubectl describe node shows what each node has, and kubectl akri nodes its agent"
 }
 
 // resourceFor returns the resource with which a Pod requests the device or devices.
@@ -147,7 +147,7 @@ func (f *Facts) shortageOfSlots(waits string, pod *corev1.Pod, message string) [
 	case len(f.Instance.Spec.Nodes) == 0:
 		return findingf("", "%sno node sees the device.", waits)
 	}
-	return findingf(cmp.Or(f.schedulerRemedy(message), "kubectl describe node shows whether the node has "+resource+", and kubectl akri nodes its agent"),
+	return findingf(f.schedulerRemedy(message),
 		"%s%d of %d slots are free, on %s. The scheduler reports: %s",
 		waits, free, f.Instance.Spec.Capacity, strings.Join(f.Instance.Spec.Nodes, ", "), message)
 }
@@ -177,7 +177,7 @@ func (f *Facts) shortageOfDevices(waits string, pod *corev1.Pod, message string)
 	case len(nodes) == 0:
 		return findingf("", "%s, but no node sees any.", waits)
 	case most >= wanted:
-		return findingf(cmp.Or(f.schedulerRemedy(message), "kubectl describe node shows whether a node has them, and kubectl akri nodes its agent"),
+		return findingf(f.schedulerRemedy(message),
 			"%s. Enough of them have a free slot, on %s. The scheduler reports: %s", waits, strings.Join(nodes, ", "), message)
 	}
 	const maxNodes = 5

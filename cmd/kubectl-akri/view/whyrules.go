@@ -220,7 +220,8 @@ func (f *Facts) discoveryFails() []finding.Mistake {
 			arguments, _, _ = strings.Cut(arguments, "; and ")
 			remedy = "kubectl akri rbac " + arguments
 		}
-		findings = append(findings, findingf(remedy, "Discovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)...)
+		findings = append(findings, findingf(remedy, "Discovery fails on node %s, handler %s: %s",
+			failure.Node, failure.Handler, failure.Message)...)
 	}
 	return findings
 }
@@ -239,7 +240,7 @@ func (f *Facts) noDevices() []finding.Mistake {
 		return nil
 	}
 	handler := f.Configuration.Spec.DiscoveryHandler.Name
-	return findingf("check with kubectl akri nodes on which nodes agents and the Pods of "+handler+" run, their log, and spec.discoveryHandler.discoveryDetails",
+	return findingf("check on which nodes agents (kubectl akri nodes) and Pods of "+handler+" run, their log, and the discoveryDetails",
 		"No device was found, and no agent reports a failure: the handler %s finds none, or runs on no node.", handler)
 }
 
