@@ -46,15 +46,13 @@ func (a access) showNodes(ctx context.Context, streams cli.Streams, output cli.O
 	if err != nil {
 		return err
 	}
+	defer api.printNotes(streams)
 	facts, err := api.nodeFacts(ctx, a.flags.Context.Namespace)
 	if err != nil {
 		return err
 	}
 	for _, problem := range facts.Problems(view.Controller, view.Agent, view.Webhook) {
 		api.notes = append(api.notes, problem.Cause+"\n  → "+problem.Hint)
-	}
-	for _, note := range api.notes {
-		fmt.Fprintf(streams.Err, "note: %s\n", note)
 	}
 	reports := facts.Reports()
 	if len(names) > 0 {

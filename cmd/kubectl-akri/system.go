@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
@@ -28,6 +29,13 @@ func (c *cluster) permitted(action string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", action, err)
+}
+
+// printNotes prints what was not permitted, and what else a command has noted.
+func (c *cluster) printNotes(streams cli.Streams) {
+	for _, note := range c.notes {
+		fmt.Fprintf(streams.Err, "note: %s\n", note)
+	}
 }
 
 // everywhere lists objects of all namespaces if permitted, or else of one, and reports which.

@@ -54,6 +54,7 @@ func (a access) why(ctx context.Context, streams cli.Streams, output cli.Output,
 	if err != nil {
 		return err
 	}
+	defer api.printNotes(streams)
 	if kind == "" {
 		if kind, err = api.kindOf(ctx, api.namespace, name); err != nil {
 			return err
@@ -66,9 +67,6 @@ func (a access) why(ctx context.Context, streams cli.Streams, output cli.Output,
 	facts, err := api.facts(ctx, mapping, api.namespace, name)
 	if err != nil {
 		return err
-	}
-	for _, note := range api.notes {
-		fmt.Fprintf(streams.Err, "note: %s\n", note)
 	}
 	facts.Conclude()
 	return output.Print(streams.Out, facts, facts.Text)

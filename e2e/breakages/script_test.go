@@ -3,8 +3,11 @@ package breakages
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // step is a heading of a script, what follows it in its line, and what is indented below.
@@ -58,4 +61,32 @@ func missing(text string, parts []string) string {
 		rest = after
 	}
 	return ""
+}
+
+// TestScripts checks, without a cluster, that scripts can be read, ask something, and have
+// commands that a shell can parse.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) < 25 {
+		t.Fatalf("there are %d scripts: %v", len(files), err)
+	}
+	for _, file := range files {
+		steps, err := readScript(file)
+		if err != nil {
+			t.Error(err)
+		}
+		asks := func(s step) bool { return (s.heading == "says" || s.heading == "healthy") && strings.Contains(s.argument, "kubectl akri ") }
+		if !slices.ContainsFunc(steps, asks) {
+			t.Errorf("%s: it asks kubectl akri nothing", file)
+		}
+		for _, s := range steps {
+			text := s.argument
+			if slices.Contains([]string{"break", "remedy", "do", "finally"}, s.heading) {
+				text = strings.Join(s.lines, "\n")
+			}
+			if out, err := exec.Command("sh", "-n", "-c", text).CombinedOutput(); s.heading != "given" && err != nil {
+				t.Errorf("%s: %s: %v\n%s", file, s.heading, err, out)
+			}
+		}
+	}
 }

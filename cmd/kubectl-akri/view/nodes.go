@@ -130,20 +130,14 @@ func (s *System) agents() map[string]*corev1.Pod {
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		node := pod.Spec.NodeName
-		if known := latest[node]; node != "" && ComponentOf(pod.Labels) == Agent && (known == nil || newer(pod, known)) {
+		if node == "" || ComponentOf(pod.Labels) != Agent {
+			continue
+		}
+		if known := latest[node]; known == nil || known.CreationTimestamp.Before(&pod.CreationTimestamp) {
 			latest[node] = pod
 		}
 	}
 	return latest
-}
-
-// newer reports whether the first of two Pods of a node replaces the second.
-func newer(pod, known *corev1.Pod) bool {
-	ends := func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || Terminated(p) }
-	if ends(pod) != ends(known) {
-		return !ends(pod)
-	}
-	return known.CreationTimestamp.Before(&pod.CreationTimestamp)
 }
 
 // podProblem returns the reason why the program in a Pod is not ready, or "".

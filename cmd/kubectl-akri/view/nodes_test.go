@@ -142,7 +142,9 @@ func TestAgentProblem(t *testing.T) {
 		}}}
 	}
 	deleted := agentPod("deleted", "n", running(corev1.ConditionTrue))
-	deleted.DeletionTimestamp, deleted.CreationTimestamp = &now, now
+	deleted.DeletionTimestamp = &now
+	next := agentPod("a", "n", running(corev1.ConditionTrue))
+	next.CreationTimestamp = now
 	failed := agentPod("failed", "n", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"})
 	for name, tc := range map[string]struct {
 		pods []corev1.Pod
@@ -150,7 +152,7 @@ func TestAgentProblem(t *testing.T) {
 	}{
 		"ready":    {[]corev1.Pod{agentPod("a", "n", running(corev1.ConditionTrue))}, ""},
 		"deleted":  {[]corev1.Pod{deleted}, "Pod deleted is being deleted"},
-		"replaced": {[]corev1.Pod{deleted, agentPod("a", "n", running(corev1.ConditionTrue))}, ""},
+		"replaced": {[]corev1.Pod{next, deleted}, ""},
 		"evicted":  {[]corev1.Pod{failed}, "Pod failed is Evicted"},
 		"no image": {[]corev1.Pod{agentPod("a", "n", waits("ErrImagePull", "not found"))},
 			"Pod a does not run: ErrImagePull: not found"},
