@@ -75,7 +75,9 @@ func TestScripts(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		asks := func(s step) bool { return (s.heading == "says" || s.heading == "healthy") && strings.Contains(s.argument, "kubectl akri ") }
+		asks := func(s step) bool {
+			return (s.heading == "says" || s.heading == "healthy") && strings.Contains(s.argument, "kubectl akri ")
+		}
 		if !slices.ContainsFunc(steps, asks) {
 			t.Errorf("%s: it asks kubectl akri nothing", file)
 		}

@@ -69,8 +69,8 @@ func (s *System) Problems(components ...string) (found []finding.Mistake) {
 		if s == nil {
 			break
 		}
-		is := func(labels map[string]string) bool { // a handler's name in labels has dashes instead of capital letters
-			return strings.EqualFold(strings.ReplaceAll(ComponentOf(labels), "-", ""), component)
+		is := func(labels map[string]string) bool { // a name in labels has dashes instead of capital letters
+			return strings.EqualFold(strings.ReplaceAll(ComponentOf(labels), "-", ""), strings.ReplaceAll(component, "-", ""))
 		}
 		exists := slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return is(pod.Labels) })
 		for i := range s.Workloads {
