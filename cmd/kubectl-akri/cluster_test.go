@@ -234,7 +234,7 @@ func TestAccessFlags(t *testing.T) {
 	w.as("jane", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list]}]`)
 	w.run("", "why", "cam").want(t, 0, "Configuration "+w.Namespace+"/cam", "!note")
 	w.run("", "why", "cam", "--as=jane").want(t, 0, "Configuration "+w.Namespace+"/cam",
-		"note: no permission to list Pods in other namespaces")
+		"note: no permission to list Pods, so")
 	w.run("", "--as=nobody", "why", "configuration/cam").want(t, 1, `User "nobody" cannot get resource "configurations"`)
 	w.run("", "tree", "--as=nobody", "--as-group=system:masters").want(t, 0, "Configuration "+w.Namespace+"/cam")
 	w.run("", "tree", "-n", "default").want(t, 0, `No Configurations in namespace "default"`)
@@ -278,8 +278,7 @@ func TestMissingPermissions(t *testing.T) {
 	reader := w.as("reader", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list]}]`)
 	reader.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1", "seen from  node-a\n",
 		"The controller has not reconciled the Instance yet", "!not installed",
-		"note: no permission to list Deployments in namespace akri-system", "note: no permission to list Nodes",
-		"note: no permission to list Pods in other namespaces")
+		"note: no permission to list Deployments, so", "note: no permission to list Pods, so", "note: no permission to list Nodes, so")
 	reader.run(example, "diff", "-f", "-").want(t, 2, "the API server rejects the Configuration", `cannot update resource "configurations"`)
 	reader.run("", "diff", "cam").want(t, 2, `cannot list resource`)
 	reader.run("", "explain", "cm", "x").want(t, 1, `cannot get resource "configmaps"`)

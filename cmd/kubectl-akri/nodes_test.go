@@ -60,5 +60,5 @@ spec: {nodeName: node-d, containers: [{name: agent, image: agent}]}
 	w.as("lister", `[{apiGroups: [""], resources: [pods], verbs: [list]},`+
 		`{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [list]}]`).
 		run("", "nodes", "-n", w.Namespace).want(t, 0, node, "ready", "note: no permission to list DaemonSets", "no permission to list Nodes",
-		"no permission to list Instances in other namespaces")
+		"no permission to list Instances, so")
 }

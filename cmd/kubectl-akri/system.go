@@ -46,8 +46,11 @@ func (c *cluster) everywhere(
 	if !apierrors.IsForbidden(err) {
 		return true, c.permitted("list "+things, err)
 	}
-	_ = c.permitted("list "+things+" in other namespaces", err)
-	return false, c.permitted("list "+things+" in namespace "+namespace, c.List(ctx, list, append(options, client.InNamespace(namespace))...))
+	others := err
+	if err = c.List(ctx, list, append(options, client.InNamespace(namespace))...); err == nil {
+		return false, c.permitted("list "+things+" in other namespaces", others)
+	}
+	return false, c.permitted("list "+things, err)
 }
 
 // devices lists the Instances and Configurations of all namespaces if permitted, or else of
@@ -93,7 +96,9 @@ func (c *cluster) system(ctx context.Context, namespace string) (*view.System, e
 	s.Guarded = c.Get(ctx, client.ObjectKey{Name: "akri-configurations"}, registration) == nil
 	var nodes corev1.NodeList
 	err := c.List(ctx, &nodes)
-	s.Nodes = nodes.Items
+	if err == nil {
+		s.Nodes = append([]corev1.Node{}, nodes.Items...)
+	}
 	var leases coordinationv1.LeaseList
 	_ = c.List(ctx, &leases) // they only tell earlier what the nodes tell
 	for i := range leases.Items {
