@@ -32,7 +32,7 @@ spec:
   instanceBrokerResources:
   - apiVersion: apps/v1
     kind: Deployment
-    metadata: {name: $NAME}
+    metadata: {name: "{{ INSTANCE_NAME }}"}
     spec:
       strategy: {type: Recreate}
       selector: {matchLabels: {app: $NAME}}
@@ -181,7 +181,7 @@ func (r *run) step(s step) {
 }
 
 // give applies a manifest, and waits until the Configuration is Ready unless it is "not
-// ready", and until it has a device.
+// ready".
 func (r *run) give(manifest, argument string) {
 	r.Helper()
 	command := "kubectl apply --server-side -f - <<'END'\n" + r.expand(manifest) + "\nEND\n"
@@ -190,11 +190,9 @@ func (r *run) give(manifest, argument string) {
 		return
 	}
 	r.shell(r.Context(), command+"kubectl wait --timeout=90s --for=condition=Ready configuration/"+r.name)
-	out, err := r.cluster.Kubectl(r.Context(), "-n", r.namespace, "get", "instances", "--output=jsonpath={.items[0].metadata.name}")
-	if err != nil {
-		r.Fatal(err)
+	if r.Failed() {
+		r.FailNow()
 	}
-	r.instance = string(out)
 }
 
 // wait repeats a command until it says something.
@@ -237,5 +235,12 @@ func (r *run) command(ctx context.Context, text string) *exec.Cmd {
 
 // expand replaces the variables of scripts. The shell replaces others.
 func (r *run) expand(text string) string {
+	if r.instance == "" && strings.Contains(text, "$INSTANCE") {
+		out, err := r.cluster.Kubectl(r.Context(), "-n", r.namespace, "get", "instances", "--output=jsonpath={.items[0].metadata.name}")
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.instance = string(out)
+	}
 	return strings.NewReplacer("$NAMESPACE", r.namespace, "$NAME", r.name, "$INSTANCE", r.instance).Replace(text)
 }
