@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"akri.sh/akri/agent/discover/registry"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery"
@@ -62,8 +65,13 @@ func TestRefusedHandlerIsReportedNextToOthers(t *testing.T) {
 	works := w.node("works")
 	works.startAgent()
 	works.startHandler(true)
-	w.configure("echo", "descriptions: [one]", nil)
+	echo := w.configure("echo", "descriptions: [one]", nil)
 	w.eventually("the device is found", func() bool { return len(w.instances()) == 1 })
+	found := []byte(`{"status": {"instances": 1}}`) // what the controller writes
+	if _, err := w.client.Resource(v0.ConfigurationResource).Namespace(w.namespace).Patch(t.Context(), echo.GetName(), types.MergePatchType,
+		found, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
 	refuses := w.node("refuses")
 	refuses.startAgent()
 	refuses.startOnNetwork()
