@@ -105,8 +105,13 @@ func (s *System) broken(w *Workload) []finding.Mistake {
 		cause, remedy = w.excludes(&s.Nodes[0])
 	}
 	for i := range s.Pods {
-		if problem := podProblem(&s.Pods[i]); problem != "" && ComponentOf(s.Pods[i].Labels) == component && wanted > 0 {
-			cause, remedy = problem, podRemedy(&s.Pods[i])
+		pod := &s.Pods[i]
+		if problem := podProblem(pod); problem != "" && ComponentOf(pod.Labels) == component && (wanted > 0 || w.Kind == "DaemonSet") {
+			cause, remedy = problem, podRemedy(pod)
+			if complaint := s.nodeProblem(pod.Spec.NodeName); complaint != "" {
+				return findingf(nodeRemedy(pod.Spec.NodeName), "%s %s/%s is not ready: node %s %s.", w.Kind, w.Namespace, w.Name,
+					pod.Spec.NodeName, complaint)
+			}
 		}
 	}
 	for _, revision := range []string{"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"} {
@@ -124,6 +129,11 @@ func (s *System) broken(w *Workload) []finding.Mistake {
 // podRemedy returns the commands that tell why a Pod of Akri does not work.
 func podRemedy(pod *corev1.Pod) string {
 	return fmt.Sprintf("kubectl describe pod -n %s %s, and kubectl logs -n %[1]s %s", pod.Namespace, pod.Name, pod.Name)
+}
+
+// nodeRemedy returns what tells why a node does not work.
+func nodeRemedy(name string) string {
+	return "kubectl describe node " + name + ", and on the node: systemctl status kubelet"
 }
 
 // excludes returns why a DaemonSet does not run on a node, and the command that lets it.

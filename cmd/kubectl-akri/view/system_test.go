@@ -79,7 +79,7 @@ func TestSystem(t *testing.T) {
 			[]string{"Akri's webhook is not installed: the API server rejects new and changed Configurations. → install it again"}},
 		"no webhook is wanted": {func(s *System) { without("akri-webhook")(s); s.Guarded = false }, []string{"No problem found"}},
 		"Akri is gone": {func(s *System) { s.Workloads, s.Pods = nil, nil },
-			[]string{"Akri's controller is not installed", "Akri's agent is not installed", "Akri's webhook is not installed"}},
+			[]string{"Akri's agent is not installed", "Akri's controller is not installed", "Akri's webhook is not installed"}},
 		"the webhook has no image": {
 			func(s *System) {
 				lost("akri-webhook")(s)

@@ -34,8 +34,8 @@ var whyRules = []struct {
 	looksAt subject
 	find    func(*Facts) []finding.Mistake
 }{
-	{aParent, func(f *Facts) []finding.Mistake { return f.System.Problems(Controller) }},
 	{anyExplainedOne, (*Facts).nodesDown},
+	{aParent, func(f *Facts) []finding.Mistake { return f.System.Problems(Controller) }},
 	{aParent, func(f *Facts) []finding.Mistake { return f.System.Problems(Webhook) }},
 	{aParent, (*Facts).handlerDown},
 	{aPod, (*Facts).unknownResources},
@@ -148,15 +148,22 @@ func (f *Facts) deviceNodes() (nodes []string) {
 	return slices.Compact(nodes)
 }
 
-// nodesDown explains why the devices are not served: by no agent, or by those of some nodes.
+// nodesDown explains why nodes do not serve the devices: by the nodes, or else by the agents.
 func (f *Facts) nodesDown() []finding.Mistake {
-	findings := f.System.Problems(Agent)
-	all := len(findings) > 0
+	var findings []finding.Mistake
 	for _, name := range f.deviceNodes() {
 		if complaint := f.System.nodeProblem(name); complaint != "" {
-			findings = append(findings, findingf("kubectl describe node "+name+", and on the node: systemctl status kubelet",
-				"Node %s, which sees the device, %s.", name, complaint)...)
-		} else if cause, remedy := f.System.agentProblem(name); cause != "" && !all {
+			findings = append(findings, findingf(nodeRemedy(name), "Node %s, which sees the device, %s.", name, complaint)...)
+		}
+	}
+	if len(findings) > 0 {
+		return findings
+	}
+	if findings = f.System.Problems(Agent); len(findings) > 0 {
+		return findings
+	}
+	for _, name := range f.deviceNodes() {
+		if cause, remedy := f.System.agentProblem(name); cause != "" {
 			findings = append(findings, findingf(remedy, "Node %s, which sees the device, has no agent that works: %s", name, cause)...)
 		}
 	}
