@@ -223,6 +223,12 @@ func TestConclude(t *testing.T) {
 			},
 			[]string{"PersistentVolumeClaim disk is not ready: PVC is not Bound → kubectl describe persistentvolumeclaim -n plant disk"},
 		},
+		"object that a finalizer holds": {
+			func(f *Facts) {
+				f.Instance.Status.Resources = []v0.ResourceStatus{{Kind: "ConfigMap", Name: "c", Reason: "waiting for the former ConfigMap to go"}}
+			},
+			[]string{"ConfigMap c is not ready: waiting for the former ConfigMap to go → kubectl get configmap -n plant c -o yaml shows metadata.fin"},
+		},
 		"object of a kind that has the name of another": {
 			func(f *Facts) {
 				f.Instance.Status.Resources = []v0.ResourceStatus{{Group: "serving.knative.dev", Kind: "Service", Name: "cam", Reason: "no revision"}}

@@ -340,8 +340,11 @@ func (f *Facts) objectsNotReady() []finding.Mistake {
 		if object.Ready || reported && slices.Contains(podKinds, kindOf(object)) {
 			continue
 		}
-		remedy := fmt.Sprintf("kubectl describe %s -n %s %s",
-			strings.ToLower(kindOf(object)), cmp.Or(object.Namespace, p.meta.Namespace), object.Name)
+		name := fmt.Sprintf("%s -n %s %s", strings.ToLower(kindOf(object)), cmp.Or(object.Namespace, p.meta.Namespace), object.Name)
+		remedy := "kubectl describe " + name
+		if strings.HasPrefix(object.Reason, "waiting for the former") { // describe does not show finalizers
+			remedy = "kubectl get " + name + " -o yaml shows metadata.finalizers: who set them has to take them off"
+		}
 		findings = append(findings, findingf(remedy, "%s %s is not ready: %s", kindOf(object), object.Name, object.Reason)...)
 	}
 	return findings
