@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"akri.sh/akri/agent/discover/registry"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery"
@@ -54,6 +57,28 @@ func TestRefusedHandlerIsReported(t *testing.T) {
 	says("run the agents with --allow-network-handlers=CIDR (agent.networkHandlers in the chart)")
 	n.startHandler(true)
 	w.eventually("it has registered", func() bool { return len(w.failures("echo")) == 0 })
+}
+
+// A node that refuses a handler says so although another node has found devices with it.
+func TestRefusedHandlerIsReportedNextToOthers(t *testing.T) {
+	w := newWorld(t)
+	works := w.node("works")
+	works.startAgent()
+	works.startHandler(true)
+	echo := w.configure("echo", "descriptions: [one]", nil)
+	w.eventually("the device is found", func() bool { return len(w.instances()) == 1 })
+	found := []byte(`{"status": {"instances": 1}}`) // what the controller writes
+	if _, err := w.client.Resource(v0.ConfigurationResource).Namespace(w.namespace).Patch(t.Context(), echo.GetName(), types.MergePatchType,
+		found, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	refuses := w.node("refuses")
+	refuses.startAgent()
+	refuses.startOnNetwork()
+	w.eventually("the Configuration says why", func() bool {
+		found := w.failures("echo")
+		return len(found) == 1 && strings.HasSuffix(found[0].Node, "refuses") && strings.Contains(found[0].Message, "the discovery handler may not register: ")
+	})
 }
 
 // A handler on the network registers at a permitted address and is served. It waits when no

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -215,9 +214,13 @@ func (r *reconciler) addMissing(configuration *v0.Configuration, found *failures
 	if cached == nil {
 		return time.Time{}
 	}
-	report, again := r.missing.observe(cached, r.configurations.reader.served(handler), time.Now())
-	if report {
-		found.add(handler, cmp.Or(r.refusal(handler), v0.MessageHandlerMissing))
+	served := r.configurations.reader.served(handler)
+	report, again := r.missing.observe(cached, served, time.Now())
+	switch reason := r.refusal(handler); {
+	case reason != "" && !served: // whatever other nodes have found with it
+		found.add(handler, reason)
+	case report:
+		found.add(handler, v0.MessageHandlerMissing)
 	}
 	return again
 }

@@ -220,7 +220,7 @@ func TestPodSecurity(t *testing.T) {
 		if err == nil {
 			return "admitted"
 		}
-		expect(t, err, "spec.instanceBrokerResources[0]: the API server rejects it")
+		expect(t, err, "spec.instanceBrokerResources[0]: namespace "+w.Namespace+" admits only Pods of PodSecurity level")
 		expect(t, err, "violates PodSecurity")
 		if strings.Contains(err.Error(), "ClusterRole") {
 			t.Errorf("no permission is missing: %v", err)

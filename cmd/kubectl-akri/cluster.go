@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,10 +68,6 @@ func (a access) selectedNamespace() (string, error) {
 	return namespace, nil
 }
 
-// systemNamespace returns the namespace of the flag, or else the one in which Akri is
-// installed unless someone chose another.
-func (a access) systemNamespace() string { return cmp.Or(a.flags.Context.Namespace, agentNamespace) }
-
 // cluster holds the clients of one API server. The objects that its Get and List return
 // have no managedFields, which nobody wants to read.
 type cluster struct {
@@ -82,6 +79,7 @@ type cluster struct {
 	dynamic   dynamic.Interface
 	apply     *apply.Client
 	mapper    meta.RESTMapper // knows short names
+	notes     []string        // what was not permitted, and without which a command went on
 }
 
 // connect returns the clients of the selected API server. Its warnings are written
@@ -100,7 +98,8 @@ func (a access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.Ro
 		config.Wrap(wrap)
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(v0.AddToScheme(scheme), corev1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme)); err != nil {
+	err = errors.Join(v0.AddToScheme(scheme), corev1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme))
+	if err != nil {
 		return nil, fmt.Errorf("register kinds: %w", err)
 	}
 	c := &cluster{config: config}

@@ -11,12 +11,16 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
@@ -83,6 +87,51 @@ func (w *world) startController() (stop func()) {
 	options := manager.Options{Scheme: w.Scheme(), Cache: controller.CacheOptions()}
 	return w.StartManager(nil, options, func(ctx context.Context, mgr manager.Manager) error {
 		return controller.Setup(ctx, mgr, controller.Options{Workers: 2})
+	})
+}
+
+// installed makes the API server tell that Akri runs, and a node node-a with an agent.
+func (w *world) installed() {
+	w.T.Helper()
+	meta := func(name string) string {
+		return "{namespace: akri-system, name: " + name + ", labels: {app.kubernetes.io/name: " + name + ", app.kubernetes.io/part-of: akri}}"
+	}
+	spec := "{selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}"
+	var objects []client.Object
+	for _, text := range []string{
+		"{apiVersion: v1, kind: Namespace, metadata: {name: akri-system}}",
+		"{apiVersion: v1, kind: Node, metadata: {name: node-a}, status: {conditions: [{type: Ready, status: 'True'}]}}",
+		"{apiVersion: apps/v1, kind: Deployment, metadata: " + meta("akri-controller") + ", spec: " + spec +
+			", status: {readyReplicas: 1, availableReplicas: 1, replicas: 1}}",
+		"{apiVersion: apps/v1, kind: DaemonSet, metadata: " + meta("akri-agent") + ", spec: " + spec +
+			", status: {desiredNumberScheduled: 1, currentNumberScheduled: 1, numberMisscheduled: 0, numberReady: 1}}",
+		"{apiVersion: v1, kind: Pod, metadata: " + meta("akri-agent") + ", spec: {nodeName: node-a, containers: [{name: a, image: a}]}, " +
+			"status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}}",
+	} {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+			w.T.Fatal(err)
+		}
+		status := object.Object["status"]
+		err := w.Create(w.T.Context(), object)
+		if object.GetKind() == "Namespace" && apierrors.IsAlreadyExists(err) {
+			continue // it stays: there is no controller of namespaces
+		}
+		if err == nil && status != nil {
+			object.Object["status"] = status
+			err = w.Status().Update(w.T.Context(), object)
+		}
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	w.T.Cleanup(func() {
+		for _, object := range objects {
+			if object.GetObjectKind().GroupVersionKind().Kind != "Namespace" {
+				_ = w.Delete(context.Background(), object, client.GracePeriodSeconds(0)) // the context of the test is cancelled here
+			}
+		}
 	})
 }
 
@@ -184,7 +233,8 @@ func TestAccessFlags(t *testing.T) {
 	w.Apply(example)
 	w.as("jane", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list]}]`)
 	w.run("", "why", "cam").want(t, 0, "Configuration "+w.Namespace+"/cam", "!note")
-	w.run("", "why", "cam", "--as=jane").want(t, 0, "Configuration "+w.Namespace+"/cam", "note: no permission to list Pods")
+	w.run("", "why", "cam", "--as=jane").want(t, 0, "Configuration "+w.Namespace+"/cam",
+		"note: no permission to list Pods, so")
 	w.run("", "--as=nobody", "why", "configuration/cam").want(t, 1, `User "nobody" cannot get resource "configurations"`)
 	w.run("", "tree", "--as=nobody", "--as-group=system:masters").want(t, 0, "Configuration "+w.Namespace+"/cam")
 	w.run("", "tree", "-n", "default").want(t, 0, `No Configurations in namespace "default"`)
@@ -227,7 +277,8 @@ func TestMissingPermissions(t *testing.T) {
 	w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
 	reader := w.as("reader", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list]}]`)
 	reader.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1", "seen from  node-a\n",
-		"The controller has not reconciled the Instance yet", "note: no permission to list Pods in other namespaces")
+		"The controller has not reconciled the Instance yet", "!not installed",
+		"note: no permission to list Deployments, so", "note: no permission to list Pods, so", "note: no permission to list Nodes, so")
 	reader.run(example, "diff", "-f", "-").want(t, 2, "the API server rejects the Configuration", `cannot update resource "configurations"`)
 	reader.run("", "diff", "cam").want(t, 2, `cannot list resource`)
 	reader.run("", "explain", "cm", "x").want(t, 1, `cannot get resource "configmaps"`)

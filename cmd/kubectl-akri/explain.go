@@ -168,6 +168,7 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 	if err != nil {
 		return nil, fmt.Errorf("find what %s was created for: %w", e.Object, err)
 	}
+	e.Notes = append(e.Notes, c.notes...)
 	if parent.Instance != nil {
 		e.Instance = parent.Instance.Name
 	}

@@ -115,17 +115,10 @@ func TestWhy(t *testing.T) {
 	w.run("", "why", "nope").want(t, 1, `error: no Instance, Configuration or Pod "nope" in namespace "`+w.Namespace+`"`)
 	w.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1  Ready", "handler debugEcho", "node-a (does not exist)",
 		"ConfigMap cam-1  ready",
-		"Conclusion:", "Node node-a, which sees the device, does not exist.", "!No problem found")
+		"Conclusion:", "Akri's controller is not installed", "→ install it again",
+		"Node node-a, which sees the device, does not exist.", "!No problem found")
 
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}
-	if err := w.Create(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Delete(context.Background(), node); err != nil { // the context of t is cancelled here
-			t.Error(err)
-		}
-	})
+	w.installed()
 	w.run("", "why", "cam-1").want(t, 0, "Conclusion:\n  No problem found")
 
 	if err := w.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType,

@@ -8,9 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/view"
 )
@@ -27,10 +25,9 @@ func newNodes(streams cli.Streams, a access) *cobra.Command {
 		Short: "Show the agents: readiness, devices, slots and failures by node",
 		Long: `Show the agents: readiness, devices, slots and failures by node.
 
-All of it is in the API server: the agents' Pods, Nodes, Instances, and the status of
-Configurations. You need permission to list Pods in the namespace of the agents, and
-Instances and Configurations in all namespaces. Nodes that have neither an agent nor a
-device are shown if you may list Nodes. The namespace of the agents is akri-system,
+All of it is in the API server: Akri's Pods, Deployments and DaemonSets, Nodes, Instances,
+and the status of Configurations. A note says what you may not list, and what Akri itself
+lacks, with the remedy. Akri is searched in all namespaces, or else in akri-system,
 whatever the kubeconfig says, unless you give another with -n.`,
 		Example: `  kubectl akri nodes        # a line per node
   kubectl akri nodes node1  # all about one node`,
@@ -49,9 +46,13 @@ func (a access) showNodes(ctx context.Context, streams cli.Streams, output cli.O
 	if err != nil {
 		return err
 	}
-	facts, err := api.nodeFacts(ctx, a.systemNamespace())
+	defer api.printNotes(streams)
+	facts, err := api.nodeFacts(ctx, a.flags.Context.Namespace)
 	if err != nil {
 		return err
+	}
+	for _, problem := range facts.Problems(view.Controller, view.Agent, view.Webhook) {
+		api.notes = append(api.notes, problem.Cause+"\n  → "+problem.Hint)
 	}
 	reports := facts.Reports()
 	if len(names) > 0 {
@@ -68,24 +69,12 @@ func (a access) showNodes(ctx context.Context, streams cli.Streams, output cli.O
 	})
 }
 
-// nodeFacts reads what tells about the agents in a namespace.
+// nodeFacts reads what tells about the agents in a namespace, or in all of them.
 func (c *cluster) nodeFacts(ctx context.Context, namespace string) (*view.NodeFacts, error) {
-	var pods corev1.PodList
-	if err := c.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": agentName}); err != nil {
-		return nil, fmt.Errorf("list the agents' Pods: %w", err)
+	system, err := c.system(ctx, namespace)
+	if err != nil {
+		return nil, err
 	}
-	if len(pods.Items) == 0 {
-		return nil, fmt.Errorf("no agents in namespace %q: specify the namespace in which Akri is installed with -n", namespace)
-	}
-	var instances v0.InstanceList
-	if err := c.List(ctx, &instances); err != nil {
-		return nil, fmt.Errorf("list Instances: %w", err)
-	}
-	var configurations v0.ConfigurationList
-	if err := c.List(ctx, &configurations); err != nil {
-		return nil, fmt.Errorf("list Configurations: %w", err)
-	}
-	var nodes corev1.NodeList
-	_ = c.List(ctx, &nodes) // they are additional information
-	return &view.NodeFacts{Pods: pods.Items, Nodes: nodes.Items, Instances: instances.Items, Configurations: configurations.Items}, nil
+	instances, configurations, _, err := c.devices(ctx, agentNamespace)
+	return &view.NodeFacts{System: system, Instances: instances, Configurations: configurations}, err
 }

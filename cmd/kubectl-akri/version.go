@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/view"
@@ -33,9 +31,9 @@ than the rest is named, with what to do about it, and what Akri does without in 
 version of Kubernetes.
 
 The version of a Pod is the tag of its image, or its label app.kubernetes.io/version.
-You need permission to list Pods in the namespace, which is akri-system, whatever the
-kubeconfig says, unless you give another with -n. Kubelets are shown if you may list
-nodes.`,
+Akri is searched in all namespaces, or else in akri-system, whatever the kubeconfig says,
+unless you give another with -n. A note says what you may not list; kubelets are shown if
+you may list nodes.`,
 		Example: `  kubectl akri version
   kubectl akri version --check  # exit with 1 if versions differ or are unknown`,
 		Args:              cobra.NoArgs,
@@ -52,7 +50,7 @@ nodes.`,
 }
 
 func (o *versionOptions) run(ctx context.Context, streams cli.Streams) error {
-	versions := &view.Versions{Client: version.Get(), Namespace: o.systemNamespace()}
+	versions := &view.Versions{Client: version.Get(), Namespace: o.flags.Context.Namespace}
 	var failure error
 	if !o.clientOnly {
 		failure = o.readCluster(ctx, streams, versions)
@@ -75,20 +73,24 @@ func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, t
 	if to.Kubernetes, err = api.serverVersion(ctx); err != nil {
 		return err
 	}
-	pods, err := api.systemPods(ctx, to.Namespace)
+	system, err := api.system(ctx, to.Namespace)
 	if err != nil {
 		return err
 	}
-	kubelets := map[string]string{}
-	var nodes corev1.NodeList
-	if api.List(ctx, &nodes) == nil { // they are additional information
-		for i := range nodes.Items {
-			kubelets[nodes.Items[i].Name] = nodes.Items[i].Status.NodeInfo.KubeletVersion
-		}
+	to.Namespace, to.Notes = system.Namespace, api.notes
+	for _, problem := range system.Problems(view.Controller, view.Agent, view.Webhook) {
+		to.Notes = append(to.Notes, problem.Cause)
+	}
+	kubelets := map[string]string{} // they are additional information
+	for i := range system.Nodes {
+		kubelets[system.Nodes[i].Name] = system.Nodes[i].Status.NodeInfo.KubeletVersion
 	}
 	var ofAgents []string
-	for i := range pods {
-		part := partOf(&pods[i], kubelets)
+	for i := range system.Pods {
+		if system.Pods[i].DeletionTimestamp != nil || view.Terminated(&system.Pods[i]) {
+			continue
+		}
+		part := partOf(&system.Pods[i], kubelets)
 		to.Parts = append(to.Parts, part)
 		if part.Component == view.Agent {
 			ofAgents = append(ofAgents, part.Kubelet)
@@ -107,45 +109,10 @@ func (c *cluster) serverVersion(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// systemPods lists the Pods of the controller, the webhook, the agents and the handlers
-// that have not terminated.
-func (c *cluster) systemPods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
-	var list corev1.PodList
-	if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list the Pods of Akri: %w", err)
-	}
-	var pods []corev1.Pod
-	for _, pod := range list.Items {
-		terminated := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-		if componentOf(pod.Labels) != "" && !terminated {
-			pods = append(pods, pod)
-		}
-	}
-	return pods, nil
-}
-
-// componentOf returns the component that an object with these labels belongs to, or the
-// name of a handler, or "".
-func componentOf(labels map[string]string) string {
-	name := labels["app.kubernetes.io/name"]
-	switch name {
-	case "akri-controller":
-		return view.Controller
-	case "akri-webhook":
-		return view.Webhook
-	case agentName:
-		return view.Agent
-	}
-	if handler, found := strings.CutSuffix(name, "-discovery"); found && labels["app.kubernetes.io/part-of"] == "akri" {
-		return strings.TrimPrefix(handler, "akri-")
-	}
-	return ""
-}
-
 // partOf returns what a Pod tells about its program.
 func partOf(pod *corev1.Pod, kubelets map[string]string) view.Part {
 	part := view.Part{
-		Component: componentOf(pod.Labels), Pod: pod.Name, Node: pod.Spec.NodeName, Kubelet: kubelets[pod.Spec.NodeName],
+		Component: view.ComponentOf(pod.Labels), Pod: pod.Name, Node: pod.Spec.NodeName, Kubelet: kubelets[pod.Spec.NodeName],
 		Image: view.ImageOf(pod), Version: view.VersionOf(pod),
 	}
 	switch {

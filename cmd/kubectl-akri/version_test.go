@@ -15,7 +15,7 @@ import (
 
 func TestVersion(t *testing.T) {
 	w := newWorld(t)
-	w.run("", "version", "-n", w.Namespace).want(t, 0, version.String(), "Kubernetes", "no controller and no agent")
+	w.run("", "version", "-n", w.Namespace).want(t, 0, version.String(), "Kubernetes", "note: Akri's controller is not installed")
 	pod := func(name, labels, image string) string {
 		return `
 apiVersion: v1
@@ -25,10 +25,11 @@ spec: {containers: [{name: program, image: "` + image + `"}]}
 `
 	}
 	w.Apply(strings.Join([]string{
-		pod("controller", "app.kubernetes.io/name: akri-controller, app.kubernetes.io/version: 1.2.3", "akri.sh/controller:dev"),
-		pod("agent", "app.kubernetes.io/name: akri-agent", "registry:5000/akri/agent:v1.2.2@sha256:"+digest),
+		pod("controller", "app.kubernetes.io/name: akri-controller, app.kubernetes.io/part-of: akri, app.kubernetes.io/version: 1.2.3",
+			"akri.sh/controller:dev"),
+		pod("agent", "app.kubernetes.io/name: akri-agent, app.kubernetes.io/part-of: akri", "registry:5000/akri/agent:v1.2.2@sha256:"+digest),
 		pod("handler", "app.kubernetes.io/name: akri-udev-discovery, app.kubernetes.io/part-of: akri", "registry:5000/discovery"),
-		pod("ended", "app.kubernetes.io/name: akri-agent", "agent:v1.0.0"),
+		pod("ended", "app.kubernetes.io/name: akri-agent, app.kubernetes.io/part-of: akri", "agent:v1.0.0"),
 		pod("broker", "app.kubernetes.io/name: broker", "broker:v1.0.0"),
 	}, "---"))
 	var ended corev1.Pod
@@ -53,7 +54,8 @@ spec: {containers: [{name: program, image: "` + image + `"}]}
 		t.Errorf("got %+v", versions)
 	}
 	author := w.as("author", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [list]}]`)
-	author.run("", "version", "-n", w.Namespace).want(t, 1, version.String(), "Kubernetes", "list the Pods of Akri")
+	author.run("", "version", "-n", w.Namespace).want(t, 0, version.String(), "Kubernetes",
+		"no permission to list Pods, so")
 	run(t, "", "version", "--kubeconfig", "/nowhere").want(t, 1, version.String(), "/nowhere")
 }
 
@@ -73,7 +75,7 @@ func TestVersionOfKubernetes(t *testing.T) {
 	w.Apply(`
 apiVersion: v1
 kind: Pod
-metadata: {name: agent, labels: {app.kubernetes.io/name: akri-agent}}
+metadata: {name: agent, labels: {app.kubernetes.io/name: akri-agent, app.kubernetes.io/part-of: akri}}
 spec: {nodeName: ` + w.Namespace + `, containers: [{name: program, image: "agent:v1.2.3"}]}
 `)
 	const lacks = "a kubelet (v1.34.4+k3s1) has no Pods API"

@@ -54,6 +54,7 @@ func (a access) why(ctx context.Context, streams cli.Streams, output cli.Output,
 	if err != nil {
 		return err
 	}
+	defer api.printNotes(streams)
 	if kind == "" {
 		if kind, err = api.kindOf(ctx, api.namespace, name); err != nil {
 			return err
@@ -66,9 +67,6 @@ func (a access) why(ctx context.Context, streams cli.Streams, output cli.Output,
 	facts, err := api.facts(ctx, mapping, api.namespace, name)
 	if err != nil {
 		return err
-	}
-	if !facts.AllPods {
-		fmt.Fprintln(streams.Err, "note: no permission to list Pods in other namespaces; one of them may use the device")
 	}
 	facts.Conclude()
 	return output.Print(streams.Out, facts, facts.Text)
@@ -126,20 +124,16 @@ func (c *cluster) existing(ctx context.Context, namespace, name string, kinds ma
 // recorded returns the kinds of the objects with that name which the controller has
 // created, according to the Instances and Configurations of the namespace.
 func (c *cluster) recorded(ctx context.Context, namespace, name string) ([]string, error) {
-	var instances v0.InstanceList
-	if err := c.List(ctx, &instances, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list Instances: %w", err)
-	}
-	var configurations v0.ConfigurationList
-	if err := c.List(ctx, &configurations, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list Configurations: %w", err)
+	instances, configurations, _, err := c.devices(ctx, namespace, client.InNamespace(namespace))
+	if err != nil {
+		return nil, err
 	}
 	var resources []v0.ResourceStatus
-	for i := range instances.Items {
-		resources = append(resources, instances.Items[i].Status.Resources...)
+	for i := range instances {
+		resources = append(resources, instances[i].Status.Resources...)
 	}
-	for i := range configurations.Items {
-		resources = append(resources, configurations.Items[i].Status.Resources...)
+	for i := range configurations {
+		resources = append(resources, configurations[i].Status.Resources...)
 	}
 	var kinds []string
 	for _, resource := range resources {

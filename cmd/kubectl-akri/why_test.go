@@ -11,6 +11,7 @@ import (
 // TestWhyOfOtherObjects explains a Configuration, Pods, and objects that Akri created.
 func TestWhyOfOtherObjects(t *testing.T) {
 	w := newWorld(t)
+	w.installed()
 	w.startController()
 	w.Apply(example)
 	instance := w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})

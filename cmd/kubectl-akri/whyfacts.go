@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -64,6 +65,7 @@ func (c *cluster) parent(ctx context.Context, level templating.Level, key client
 		err = c.addInstance(ctx, facts, key)
 	} else if facts.Configuration, err = c.configuration(ctx, key.Namespace, key.Name); err == nil {
 		facts.Instances, err = c.instancesOf(ctx, key.Namespace, key.Name)
+		err = c.permitted("read the devices of the Configuration", err)
 	}
 	return facts, err
 }
@@ -101,14 +103,13 @@ func (c *cluster) addInstance(ctx context.Context, facts *view.Facts, key client
 	if err != nil {
 		return fmt.Errorf("read Instance %s: %w", key.Name, err)
 	}
-	var configuration v0.Configuration
 	key.Name = facts.Instance.Spec.ConfigurationName
-	if err = c.Get(ctx, key, &configuration); err == nil {
-		facts.Configuration = &configuration
-	} else if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("read Configuration %s: %w", key.Name, err)
+	configuration := v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err = c.Get(ctx, key, &configuration); apierrors.IsNotFound(err) {
+		return nil
 	}
-	return nil
+	facts.Configuration = &configuration
+	return c.permitted("read Configuration "+key.Name, err)
 }
 
 // podFacts collects what is known about a Pod and the devices that it requests. The
@@ -139,28 +140,26 @@ func (c *cluster) podFacts(ctx context.Context, object *unstructured.Unstructure
 // addRequested adds the Instance or the Configuration of each resource that a Pod
 // requests. Those in its namespace are preferred to others of the same name.
 func (c *cluster) addRequested(ctx context.Context, facts *view.Facts, resources []string) error {
-	var instances v0.InstanceList
-	var configurations v0.ConfigurationList
-	if _, err := c.everywhere(ctx, &instances, facts.Pod.Namespace); err != nil {
-		return fmt.Errorf("list Instances: %w", err)
-	}
-	if _, err := c.everywhere(ctx, &configurations, facts.Pod.Namespace); err != nil {
-		return fmt.Errorf("list Configurations: %w", err)
+	instances, configurations, all, err := c.devices(ctx, facts.Pod.Namespace)
+	if err != nil {
+		return err
 	}
 	for _, resource := range resources {
 		name := strings.TrimPrefix(resource, v0.Domain+"/")
-		one := &view.Facts{Instance: named(instances.Items, name, facts.Pod.Namespace)}
+		one := &view.Facts{Instance: named(instances, name, facts.Pod.Namespace)}
 		if one.Instance != nil {
-			one.Configuration = named(configurations.Items, one.Instance.Spec.ConfigurationName, one.Instance.Namespace)
+			one.Configuration = named(configurations, one.Instance.Spec.ConfigurationName, one.Instance.Namespace)
 			if one.Configuration != nil && one.Configuration.Namespace != one.Instance.Namespace {
 				one.Configuration = nil
 			}
-		} else if one.Configuration = named(configurations.Items, name, facts.Pod.Namespace); one.Configuration != nil {
-			one.Instances = slices.DeleteFunc(slices.Clone(instances.Items), func(i v0.Instance) bool {
+		} else if one.Configuration = named(configurations, name, facts.Pod.Namespace); one.Configuration != nil {
+			one.Instances = slices.DeleteFunc(slices.Clone(instances), func(i v0.Instance) bool {
 				return i.Namespace != one.Configuration.Namespace || i.Spec.ConfigurationName != name || i.DeletionTimestamp != nil
 			})
 		} else {
-			facts.Unknown = append(facts.Unknown, resource)
+			if all {
+				facts.Unknown = append(facts.Unknown, resource)
+			}
 			continue
 		}
 		facts.Requested = append(facts.Requested, one)
@@ -208,14 +207,17 @@ func (c *cluster) addSelected(ctx context.Context, to *view.Made, object *unstru
 	return nil
 }
 
-// complete adds the nodes that see the devices of some of the facts, and the Pods that
-// request them. Of the facts in the namespace, it reports whether all were searched.
+// complete adds Akri itself to some of the facts, and the Pods that request their devices.
+// Of the facts in the namespace, it reports whether all were searched.
 func (c *cluster) complete(ctx context.Context, all *view.Facts, namespace string, parts ...*view.Facts) error {
 	nodes := map[string]bool{}
+	system, err := c.system(ctx, "")
+	if err != nil {
+		return err
+	}
+	all.System = system
 	for _, part := range parts {
-		if err := c.addNodes(ctx, part); err != nil {
-			return err
-		}
+		part.System = system
 		for _, device := range part.Devices() {
 			for _, node := range device.Spec.Nodes {
 				nodes[node] = true
@@ -260,9 +262,9 @@ func (c *cluster) podsNear(ctx context.Context, namespace string, nodes []string
 	everywhere = true
 	for _, selector := range selectors {
 		var list corev1.PodList
-		all, err := c.everywhere(ctx, &list, namespace, client.MatchingFieldsSelector{Selector: selector})
-		if err != nil && !apierrors.IsForbidden(err) {
-			return nil, false, fmt.Errorf("list Pods: %w", err)
+		all, err := c.everywhere(ctx, "Pods", &list, namespace, client.MatchingFieldsSelector{Selector: selector})
+		if err != nil {
+			return nil, false, err
 		}
 		everywhere = everywhere && all
 		pods = append(pods, list.Items...)
@@ -271,38 +273,6 @@ func (c *cluster) podsNear(ctx context.Context, namespace string, nodes []string
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return pods, everywhere, nil
-}
-
-// everywhere lists objects of all namespaces if permitted, or else of one, and reports
-// which.
-func (c *cluster) everywhere(ctx context.Context, list client.ObjectList, namespace string, options ...client.ListOption) (bool, error) {
-	err := c.List(ctx, list, options...)
-	if apierrors.IsForbidden(err) {
-		return false, c.List(ctx, list, append(options, client.InNamespace(namespace))...)
-	}
-	return true, err
-}
-
-// addNodes adds the nodes that see an Instance.
-func (c *cluster) addNodes(ctx context.Context, facts *view.Facts) error {
-	if facts.Instance == nil {
-		return nil
-	}
-	nodes := map[string][]corev1.NodeCondition{}
-	for _, name := range facts.Instance.Spec.Nodes {
-		var node corev1.Node
-		err := c.Get(ctx, client.ObjectKey{Name: name}, &node)
-		switch {
-		case apierrors.IsForbidden(err):
-			return nil // facts.Nodes stays nil: unknown
-		case err == nil:
-			nodes[name] = node.Status.Conditions
-		case !apierrors.IsNotFound(err):
-			return fmt.Errorf("read Node %s: %w", name, err)
-		}
-	}
-	facts.Nodes = nodes
-	return nil
 }
 
 // eventsOf returns the Events of objects of a namespace, and of Pods of any.
@@ -315,12 +285,8 @@ func (c *cluster) eventsOf(ctx context.Context, namespace string, pods []corev1.
 	var found []corev1.Event
 	for namespace := range namespaces {
 		var events corev1.EventList
-		err := c.List(ctx, &events, client.InNamespace(namespace))
-		if apierrors.IsForbidden(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list Events: %w", err)
+		if err := c.permitted("list Events in namespace "+namespace, c.List(ctx, &events, client.InNamespace(namespace))); err != nil {
+			return nil, err
 		}
 		for _, event := range events.Items {
 			if event.InvolvedObject.UID != "" && about[event.InvolvedObject.UID] {

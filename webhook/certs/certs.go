@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 
@@ -36,6 +38,10 @@ const (
 // its own, and tests run several.
 var managed atomic.Int32
 
+// mounted is where cert-controller waits for a file with the certificate, as if its Secret were
+// mounted. Each container has this directory in memory and may write to it.
+const mounted = "/dev/shm"
+
 // Manage adds to a manager without leader election the controllers that create and
 // renew the certificate and the path, and keep the state equal to the Secret.
 func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
@@ -45,14 +51,18 @@ func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
 		}
 	}
 	restricted := restrictedManager{Manager: mgr, config: restrictLists(mgr.GetConfig(), secret)}
+	file, err := os.OpenFile(filepath.Join(mounted, CertFile), os.O_CREATE|os.O_RDONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("create a file for cert-controller: %w", err)
+	}
+	_ = file.Close() // it stays empty
 	state := newState()
 	if err := watch(restricted, secret, state); err != nil {
 		return nil, err
 	}
-	err := rotator.AddRotator(restricted, &rotator.CertRotator{
+	err = rotator.AddRotator(restricted, &rotator.CertRotator{
 		SecretKey:      secret,
-		CertDir:        "/", // cert-controller waits until a file exists, and nothing writes one
-		CertName:       ".",
+		CertDir:        mounted,
 		CAName:         "akri-webhook-ca",
 		CAOrganization: "akri.sh",
 		DNSName:        fmt.Sprintf("%s.%s.svc", ServiceName, secret.Namespace),

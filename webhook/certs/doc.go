@@ -12,6 +12,6 @@
 // trusts its certificate. A path is served before it is registered, and until every API
 // server knows its successor.
 //
-// Never: writes a file, for which the Pod would need a volume that a drain must be told to
-// delete. Reads a Secret or a webhook configuration other than the webhook's own.
+// Never: keeps the certificate in files, for which the Pod would need a volume that a drain must
+// be told to delete. Reads a Secret or a webhook configuration other than the webhook's own.
 package certs

@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/text"
@@ -18,10 +17,8 @@ import (
 
 // NodeFacts are the objects in the API server that tell about the agents.
 type NodeFacts struct {
-	// Pods are those of the agents.
-	Pods []corev1.Pod
-	// Nodes is empty if the user may not list them.
-	Nodes          []corev1.Node
+	*System
+
 	Instances      []v0.Instance
 	Configurations []v0.Configuration
 }
@@ -32,6 +29,8 @@ type NodeReport struct {
 	// Agent is ready, not ready or none. Problem is the reason if it is not ready.
 	Agent   string `json:"agent"`
 	Problem string `json:"problem,omitempty"`
+	// Absent is the reason why the node has no agent, with the command that changes that.
+	Absent string `json:"absent,omitempty"`
 	// Pod is the agent's: NAMESPACE/NAME. Version is its image if that tells no version.
 	Pod     string `json:"pod,omitempty"`
 	Version string `json:"version,omitempty"`
@@ -39,6 +38,8 @@ type NodeReport struct {
 	Slots    NodeSlots     `json:"slots"`
 	Devices  []NodeDevice  `json:"devices,omitempty"`
 	Failures []NodeFailure `json:"failures,omitempty"`
+	// Handlers are the problems of the handlers' Pods on the node.
+	Handlers []string `json:"handlers,omitempty"`
 }
 
 // NodeSlots are numbers of slots, as a node sees them: those that the node owns are held,
@@ -78,11 +79,22 @@ func (f *NodeFacts) Reports() []NodeReport {
 	for node, pod := range f.agents() {
 		report := at(node)
 		report.Pod, report.Version = pod.Namespace+"/"+pod.Name, cmp.Or(VersionOf(pod), ImageOf(pod))
-		report.Agent, report.Problem = "ready", agentProblem(pod)
+		report.Agent, report.Problem = "ready", podProblem(pod)
 	}
 	for i := range f.Nodes {
-		if report := at(f.Nodes[i].Name); report.Agent != "none" {
-			report.Problem = cmp.Or(nodeProblem(&f.Nodes[i]), report.Problem)
+		report := at(f.Nodes[i].Name)
+		if complaint := f.nodeProblem(report.Node); complaint != "" && report.Agent != "none" {
+			report.Problem = "the node " + complaint
+		}
+		if cause, remedy := f.agentProblem(report.Node); report.Agent == "none" && cause != "" {
+			report.Absent = cause + ": " + remedy
+		}
+	}
+	for i := range f.Pods {
+		pod := &f.Pods[i]
+		if handler := ComponentOf(pod.Labels); rank(handler) == len(order) && pod.Spec.NodeName != "" && podProblem(pod) != "" {
+			report := at(pod.Spec.NodeName)
+			report.Handlers = append(report.Handlers, fmt.Sprintf("handler %s: %s", handler, podProblem(pod)))
 		}
 	}
 	for i := range f.Instances {
@@ -113,46 +125,23 @@ func (f *NodeFacts) Reports() []NodeReport {
 }
 
 // agents returns the agent's Pod of each node. While one replaces another, it is the new one.
-func (f *NodeFacts) agents() map[string]*corev1.Pod {
+func (s *System) agents() map[string]*corev1.Pod {
 	latest := map[string]*corev1.Pod{}
-	for i := range f.Pods {
-		pod := &f.Pods[i]
-		node := cmp.Or(pod.Spec.NodeName, assignedNode(pod))
-		if known := latest[node]; node != "" && (known == nil || newer(pod, known)) {
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		node := pod.Spec.NodeName
+		if node == "" || ComponentOf(pod.Labels) != Agent {
+			continue
+		}
+		if known := latest[node]; known == nil || known.CreationTimestamp.Before(&pod.CreationTimestamp) {
 			latest[node] = pod
 		}
 	}
 	return latest
 }
 
-// assignedNode returns the node that the DaemonSet controller chose for a Pod that is
-// not scheduled yet, or "".
-func assignedNode(pod *corev1.Pod) string {
-	affinity := pod.Spec.Affinity
-	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return ""
-	}
-	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		for _, match := range term.MatchFields {
-			if match.Key == metav1.ObjectNameField && len(match.Values) == 1 {
-				return match.Values[0]
-			}
-		}
-	}
-	return ""
-}
-
-// newer reports whether the first of two Pods of a node replaces the second.
-func newer(pod, known *corev1.Pod) bool {
-	ends := func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || Terminated(p) }
-	if ends(pod) != ends(known) {
-		return !ends(pod)
-	}
-	return known.CreationTimestamp.Before(&pod.CreationTimestamp)
-}
-
-// agentProblem returns the reason why the agent in a Pod is not ready, or "".
-func agentProblem(pod *corev1.Pod) string {
+// podProblem returns the reason why the program in a Pod is not ready, or "".
+func podProblem(pod *corev1.Pod) string {
 	message, unscheduled := unschedulable(pod)
 	reason, waiting, _ := waitingContainer(pod)
 	ready := func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }
@@ -167,16 +156,6 @@ func agentProblem(pod *corev1.Pod) string {
 		return fmt.Sprintf("Pod %s is %s", pod.Name, PodState(pod))
 	case !slices.ContainsFunc(pod.Status.Conditions, ready):
 		return fmt.Sprintf("Pod %s runs, but its readiness probe fails: kubectl -n %s logs %[1]s", pod.Name, pod.Namespace)
-	}
-	return ""
-}
-
-// nodeProblem returns the reason why the kubelet of a node does not work, or "".
-func nodeProblem(node *corev1.Node) string {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
-			return "the node is not ready: " + cmp.Or(condition.Message, condition.Reason)
-		}
 	}
 	return ""
 }
@@ -227,7 +206,7 @@ func Node(out io.Writer, r *NodeReport) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Node %s  agent %s\n", r.Node, r.Agent)
 	if r.Pod == "" {
-		fmt.Fprintln(&b, "  pod      none: the DaemonSet's nodeSelector or the node's taints exclude the node")
+		fmt.Fprintln(&b, "  pod      none: "+text.OneLine(cmp.Or(r.Absent, "no DaemonSet of the agent runs there")))
 	} else {
 		fmt.Fprintf(&b, "  pod      %s\n  version  %s\n", r.Pod, text.OneLine(r.Version))
 	}
@@ -251,6 +230,7 @@ func (r *NodeReport) notes() (notes []string) {
 	if r.Problem != "" {
 		notes = append(notes, r.Problem)
 	}
+	notes = append(notes, r.Handlers...)
 	for _, failure := range r.Failures {
 		notes = append(notes, fmt.Sprintf("discovery of %s/%s fails, handler %s: %s",
 			failure.Namespace, failure.Configuration, failure.Handler, failure.Message))

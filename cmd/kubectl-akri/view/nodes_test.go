@@ -14,9 +14,11 @@ import (
 
 func agentPod(name, node string, status corev1.PodStatus) corev1.Pod {
 	return corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "akri-system", Name: name},
-		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Image: "akri.sh/agent:v1.2.3"}}},
-		Status:     status,
+		ObjectMeta: metav1.ObjectMeta{Namespace: "akri-system", Name: name, Labels: map[string]string{
+			"app.kubernetes.io/name": "akri-agent", "app.kubernetes.io/part-of": "akri",
+		}},
+		Spec:   corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Image: "akri.sh/agent:v1.2.3"}}},
+		Status: status,
 	}
 }
 
@@ -45,15 +47,15 @@ func nodeFacts() *NodeFacts {
 		{Node: "node1", Handler: "udev", Message: "no\x1b[2J\nrule"}, {Node: "node6", Handler: "udev", Message: "no rule"},
 	}
 	return &NodeFacts{
-		Pods: []corev1.Pod{
+		System: &System{Pods: []corev1.Pod{
 			agentPod("akri-agent-a", "node1", running(corev1.ConditionTrue)), agentPod("akri-agent-b", "node2", running(corev1.ConditionFalse)),
 			agentPod("akri-agent-d", "node4", running(corev1.ConditionFalse)),
 			agentPod("akri-agent-p", "", corev1.PodStatus{Phase: corev1.PodPending}), // of no DaemonSet, and not scheduled yet
 		},
-		Nodes: []corev1.Node{
-			node("node1", corev1.ConditionTrue, ""), node("node2", corev1.ConditionTrue, ""), node("node3", corev1.ConditionFalse, "NotReady"),
-			node("node4", corev1.ConditionUnknown, "Kubelet stopped posting node status."),
-		},
+			Nodes: []corev1.Node{
+				node("node1", corev1.ConditionTrue, ""), node("node2", corev1.ConditionTrue, ""), node("node3", corev1.ConditionFalse, "NotReady"),
+				node("node4", corev1.ConditionUnknown, "Kubelet stopped posting node status."),
+			}},
 		Instances: []v0.Instance{
 			nodeInstance("cam-1", 5, map[string]v0.SlotOwner{
 				"cam-1-0": "node1", "cam-1-1": "C:0:node1", "cam-1-2": "node2", "cam-1-3": "", "cam-1-9": "node1",
@@ -79,7 +81,7 @@ node6|none|-|0|none|1
 
 node1: discovery of plant/usb fails, handler udev: no\x1b[2J rule
 node2: Pod akri-agent-b runs, but its readiness probe fails: kubectl -n akri-system logs akri-agent-b
-node4: the node is not ready: Kubelet stopped posting node status.
+node4: the node is not Ready: Kubelet stopped posting node status.
 node6: discovery of plant/usb fails, handler udev: no rule
 `
 	if got := regexp.MustCompile("  +").ReplaceAllString(out.String(), "|"); got != want {
@@ -116,7 +118,7 @@ Devices:
   plant/usb-1  1 free
 `,
 		2: `Node node3  agent none
-  pod      none: the DaemonSet's nodeSelector or the node's taints exclude the node
+  pod      none: no DaemonSet of the agent runs there
   slots    none
 `,
 	} {
@@ -140,31 +142,24 @@ func TestAgentProblem(t *testing.T) {
 		}}}
 	}
 	deleted := agentPod("deleted", "n", running(corev1.ConditionTrue))
-	deleted.DeletionTimestamp, deleted.CreationTimestamp = &now, now
-	unscheduled := agentPod("unscheduled", "", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
-		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "Too many pods."},
-	}})
-	unscheduled.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n"}}},
-		}}},
-	}}
+	deleted.DeletionTimestamp = &now
+	next := agentPod("a", "n", running(corev1.ConditionTrue))
+	next.CreationTimestamp = now
 	failed := agentPod("failed", "n", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"})
 	for name, tc := range map[string]struct {
 		pods []corev1.Pod
 		want string
 	}{
-		"ready":         {[]corev1.Pod{agentPod("a", "n", running(corev1.ConditionTrue))}, ""},
-		"deleted":       {[]corev1.Pod{deleted}, "Pod deleted is being deleted"},
-		"replaced":      {[]corev1.Pod{deleted, agentPod("a", "n", running(corev1.ConditionTrue))}, ""},
-		"evicted":       {[]corev1.Pod{failed}, "Pod failed is Evicted"},
-		"not scheduled": {[]corev1.Pod{unscheduled, failed}, "Pod unscheduled cannot be scheduled: Too many pods."},
+		"ready":    {[]corev1.Pod{agentPod("a", "n", running(corev1.ConditionTrue))}, ""},
+		"deleted":  {[]corev1.Pod{deleted}, "Pod deleted is being deleted"},
+		"replaced": {[]corev1.Pod{next, deleted}, ""},
+		"evicted":  {[]corev1.Pod{failed}, "Pod failed is Evicted"},
 		"no image": {[]corev1.Pod{agentPod("a", "n", waits("ErrImagePull", "not found"))},
 			"Pod a does not run: ErrImagePull: not found"},
 		"crashes": {[]corev1.Pod{agentPod("a", "n", waits("CrashLoopBackOff", ""))}, "Pod a does not run: CrashLoopBackOff"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reports := (&NodeFacts{Pods: tc.pods}).Reports()
+			reports := (&NodeFacts{System: &System{Pods: tc.pods}}).Reports()
 			if len(reports) != 1 || reports[0].Node != "n" || reports[0].Problem != tc.want || (reports[0].Agent == "ready") != (tc.want == "") {
 				t.Errorf("got %+v, want %q", reports, tc.want)
 			}

@@ -3,9 +3,11 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/internal/finding"
@@ -52,8 +54,22 @@ func failedPod(pod *corev1.Pod, name string) []finding.Mistake {
 	}
 	why := strings.Trim(pod.Status.Reason+": "+pod.Status.Message, ": ")
 	why = cmp.Or(why, "a container terminated with an error; check kubectl logs")
-	return findingf("it is replaced with increasing back-off; if it keeps failing, check the agent there: kubectl akri nodes "+
-		pod.Spec.NodeName, "%s has failed on %s: %s", name, pod.Spec.NodeName, why)
+	remedy := "it is replaced with increasing back-off; if it keeps failing, check the agent there: kubectl akri nodes " + pod.Spec.NodeName
+	if metav1.GetControllerOfNoCopy(pod) == nil {
+		remedy = "create it again: no controller replaces it; kubectl akri nodes " + pod.Spec.NodeName + " shows the agent there"
+	}
+	return findingf(remedy, "%s has failed on %s: %s", name, pod.Spec.NodeName, why)
+}
+
+// replaced reports whether the controller of a Pod has created another since, which has not
+// failed: then the Pod is history.
+func replaced(pod *corev1.Pod, pods []corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return slices.ContainsFunc(pods, func(other corev1.Pod) bool {
+		its := metav1.GetControllerOfNoCopy(&other)
+		return owner != nil && its != nil && its.UID == owner.UID && other.Status.Phase != corev1.PodFailed &&
+			pod.CreationTimestamp.Before(&other.CreationTimestamp)
+	})
 }
 
 // waitingPod explains why a container of a scheduled Pod does not start.

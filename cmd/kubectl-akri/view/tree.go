@@ -102,8 +102,18 @@ func ownerText(value v0.SlotOwner, configuration string) string {
 
 func addResources(tree treeprint.Tree, resources []v0.ResourceStatus) {
 	for _, resource := range resources {
-		tree.AddNode(fmt.Sprintf("%s %s  %s", resource.Kind, resource.Name, ResourceState(resource)))
+		tree.AddNode(fmt.Sprintf("%s %s  %s", kindOf(resource), resource.Name, ResourceState(resource)))
 	}
+}
+
+// kindOf returns the kind of an object, with its group if it has the name of a kind of
+// Kubernetes, as Knative's Service does.
+func kindOf(resource v0.ResourceStatus) string {
+	builtin := append([]string{"Service", "ConfigMap", "Secret", "Ingress", "CronJob", "Event", "Node", "NetworkPolicy"}, podKinds...)
+	if strings.Contains(resource.Group, ".") && !strings.HasSuffix(resource.Group, ".k8s.io") && slices.Contains(builtin, resource.Kind) {
+		return resource.Kind + "." + resource.Group
+	}
+	return resource.Kind
 }
 
 // ResourceState says whether an object is ready, and why.

@@ -82,26 +82,12 @@ func (v *Versions) Healthy() bool {
 	return len(v.Skew) == 0 && len(v.Notes) == 0 && !unread
 }
 
-// Judge sorts the parts, and fills in Notes on what is missing, and Skew.
+// Judge sorts the parts, and fills in Skew.
 func (v *Versions) Judge() {
 	slices.SortStableFunc(v.Parts, func(a, b Part) int {
 		return cmp.Or(cmp.Compare(rank(a.Component), rank(b.Component)), cmp.Compare(a.Component, b.Component),
 			cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
 	})
-	has := func(component string) bool {
-		return slices.ContainsFunc(v.Parts, func(part Part) bool { return part.Component == component })
-	}
-	if !has(Controller) && !has(Agent) {
-		v.Notes = append(v.Notes, fmt.Sprintf("no controller and no agent in namespace %q: specify the namespace in which Akri "+
-			"is installed with -n", v.Namespace))
-		return
-	}
-	if !has(Controller) {
-		v.Notes = append(v.Notes, fmt.Sprintf("no Pod of the controller in namespace %q: no objects are created for devices", v.Namespace))
-	}
-	if !has(Agent) {
-		v.Notes = append(v.Notes, fmt.Sprintf("no Pod of the agent in namespace %q: no devices are found", v.Namespace))
-	}
 	v.Skew = skew(v)
 }
 

@@ -43,9 +43,8 @@ type Facts struct {
 	// Configuration's. AllPods reports whether all namespaces were searched.
 	Pods    []corev1.Pod `json:"pods,omitempty"`
 	AllPods bool         `json:"allNamespacesSearched"`
-	// Nodes holds the conditions of the nodes that see an Instance, by name; nil if they
-	// may not be read. A node that does not exist is missing.
-	Nodes map[string][]corev1.NodeCondition `json:"nodes,omitempty"`
+	// System is Akri itself; nil if nothing is known about it.
+	System *System `json:"-"`
 	// Events are those of the explained object and, for an Instance, of its Pods; for an
 	// Instance or a Configuration, also those of its objects.
 	Events []corev1.Event `json:"events,omitempty"`
@@ -131,7 +130,7 @@ func (f *Facts) writeInstance(b *strings.Builder) {
 	}
 	nodes := slices.Clone(instance.Spec.Nodes)
 	for i, name := range nodes {
-		if complaint := f.nodeComplaint(name); complaint != "" {
+		if complaint := f.System.nodeProblem(name); complaint != "" {
 			nodes[i] += " (" + strings.TrimPrefix(complaint, "is ") + ")"
 		}
 	}
@@ -199,7 +198,10 @@ func (f *Facts) writePod(b *strings.Builder) {
 	}
 	requested := advice.Requested(&f.Pod.Spec)
 	for _, resource := range slices.Sorted(maps.Keys(requested)) {
-		owner := ", which does not exist"
+		owner := ""
+		if slices.Contains(f.Unknown, resource) {
+			owner = ", which does not exist"
+		}
 		for _, one := range f.Requested {
 			switch p := one.parent(); {
 			case v0.ResourceName(p.meta.Name) != resource:
@@ -275,23 +277,6 @@ func (f *Facts) podName(pod *corev1.Pod) string {
 		return "Pod " + pod.Name
 	}
 	return "Pod " + pod.Namespace + "/" + pod.Name
-}
-
-// nodeComplaint returns the problem of a node, or "" if none is known.
-func (f *Facts) nodeComplaint(name string) string {
-	if f.Nodes == nil {
-		return ""
-	}
-	conditions, exists := f.Nodes[name]
-	if !exists {
-		return "does not exist"
-	}
-	for _, condition := range conditions {
-		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
-			return "is not Ready"
-		}
-	}
-	return ""
 }
 
 // deviceSlot is one of an Instance's slots.
@@ -392,7 +377,7 @@ func (f *Facts) writeObjects(b *strings.Builder) {
 		b.WriteString("\nObjects:\n")
 	}
 	for _, object := range objects {
-		fmt.Fprintf(b, "  %s %s  %s\n", object.Kind, object.Name, ResourceState(object))
+		fmt.Fprintf(b, "  %s %s  %s\n", kindOf(object), object.Name, ResourceState(object))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -32,7 +33,7 @@ func healthy(change func(*Facts)) *Facts {
 			Spec: v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "onvif"}}},
 		Pods:    []corev1.Pod{pod("one", "node1", "akri.sh/cam-1")},
 		AllPods: true,
-		Nodes:   map[string][]corev1.NodeCondition{"node1": {}},
+		System:  &System{Nodes: []corev1.Node{node("node1", corev1.ConditionTrue, "")}},
 		Now:     time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
 	}
 	if change != nil {
@@ -66,6 +67,15 @@ func waiting(name, reason, message string) corev1.Pod {
 	return p
 }
 
+// failedOf returns a Pod of a controller that the kubelet has rejected.
+func failedOf(name, owner string, created time.Time) corev1.Pod {
+	p := pod(name, "node1", "akri.sh/cam-1")
+	p.CreationTimestamp = metav1.NewTime(created)
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: owner, UID: types.UID(owner), Controller: new(true)}}
+	p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError", Message: "slot taken"}
+	return p
+}
+
 func TestConclude(t *testing.T) {
 	const short = "0/1 nodes are available: 1 Insufficient akri.sh/cam-1."
 	failed := func(reason, message string) func(*Facts) {
@@ -92,15 +102,13 @@ func TestConclude(t *testing.T) {
 			},
 			[]string{"No node sees the device.\nDiscovery fails on node node2, handler onvif: no route → check that the device is switched on"},
 		},
-		"node gone": {func(f *Facts) { f.Nodes = map[string][]corev1.NodeCondition{} },
+		"node gone": {func(f *Facts) { f.System.Nodes = []corev1.Node{} },
 			[]string{"Node node1, which sees the device, does not exist. → kubectl describe node node1"}},
 		"node down": {
-			func(f *Facts) {
-				f.Nodes["node1"] = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
-			},
-			[]string{"Node node1, which sees the device, is not Ready."},
+			func(f *Facts) { f.System.Nodes[0] = node("node1", corev1.ConditionUnknown, "no news") },
+			[]string{"Node node1, which sees the device, is not Ready: no news."},
 		},
-		"nodes may not be read": {func(f *Facts) { f.Nodes = nil }, []string{"No problem found"}},
+		"nodes may not be read": {func(f *Facts) { f.System.Nodes = nil }, []string{"No problem found"}},
 		"no controller": {func(f *Facts) { f.Instance.Status = v0.InstanceStatus{} },
 			[]string{"The controller has not reconciled the Instance yet. → check that akri-controller is running"}},
 		"wrong templates": {
@@ -135,14 +143,29 @@ func TestConclude(t *testing.T) {
 			},
 			[]string{"the only slot is in use on node1 (Pod office/any)."},
 		},
+		"a slot that nobody uses any more": {
+			func(f *Facts) {
+				f.Instance.Spec.Capacity = 1
+				f.Pods = []corev1.Pod{pending("three", "akri.sh/cam-1", short)}
+			},
+			[]string{"the only slot is in use on node1. → the agent frees a slot within minutes after its Pod has ended: kubectl akri nodes node1",
+				"Slot cam-1-0 is in use on node node1, but no Pod there requests the device."},
+		},
 		"slots free where the Pod may not run": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", short)) },
 			[]string{"1 of 2 slots are free, on node1. The scheduler reports: " + short +
-				" → the Pod must be able to run on a node that sees the device"},
+				" → kubectl describe node shows what each node has, and kubectl akri nodes its agent"},
+		},
+		"slots free on a node that is cordoned": {
+			func(f *Facts) {
+				f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", short+" 1 node(s) were unschedulable."))
+			},
+			[]string{"The scheduler reports: " + short + " 1 node(s) were unschedulable. → kubectl uncordon node1"},
 		},
 		"insufficient memory": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", "1 Insufficient memory.")) },
-			[]string{"Pod three cannot be scheduled: 1 Insufficient memory."},
+			[]string{"Pod three cannot be scheduled: 1 Insufficient memory. → request less, or make room on a node that sees the device: " +
+				"kubectl describe node node1"},
 		},
 		"any device": {
 			func(f *Facts) {
@@ -154,11 +177,30 @@ func TestConclude(t *testing.T) {
 		},
 		"rejected by the kubelet": {
 			func(f *Facts) {
-				p := pod("two", "node1", "akri.sh/cam-1")
-				p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError", Message: "slot taken"}
-				f.Pods = append(f.Pods, p)
+				f.Pods = append(f.Pods, failedOf("two", "set", f.Now))
 			},
 			[]string{"Pod two has failed on node1: UnexpectedAdmissionError: slot taken → it is replaced with increasing back-off"},
+		},
+		"failed, and nobody replaces it": {
+			func(f *Facts) {
+				f.Pods = append(f.Pods, failedOf("two", "set", f.Now))
+				f.Pods[1].OwnerReferences = nil
+			},
+			[]string{"Pod two has failed on node1: UnexpectedAdmissionError: slot taken → create it again"},
+		},
+		"failed and replaced long ago": {
+			func(f *Facts) {
+				next := failedOf("three", "set", f.Now)
+				next.Status = corev1.PodStatus{Phase: corev1.PodRunning}
+				f.Pods = append(f.Pods, failedOf("two", "set", f.Now.Add(-time.Hour)), next)
+			},
+			[]string{"No problem found"},
+		},
+		"another device's replacement failed, too": {
+			func(f *Facts) {
+				f.Pods = append(f.Pods, failedOf("two", "set", f.Now.Add(-time.Hour)), failedOf("three", "other", f.Now))
+			},
+			[]string{"Pod two has failed", "Pod three has failed"},
 		},
 		"image": {
 			func(f *Facts) { f.Pods = []corev1.Pod{waiting("one", "ImagePullBackOff", "no such image")} },
@@ -180,6 +222,18 @@ func TestConclude(t *testing.T) {
 				f.Instance.Status.Resources = []v0.ResourceStatus{{Kind: "PersistentVolumeClaim", Name: "disk", Reason: "PVC is not Bound"}}
 			},
 			[]string{"PersistentVolumeClaim disk is not ready: PVC is not Bound → kubectl describe persistentvolumeclaim -n plant disk"},
+		},
+		"object that a finalizer holds": {
+			func(f *Facts) {
+				f.Instance.Status.Resources = []v0.ResourceStatus{{Kind: "ConfigMap", Name: "c", Reason: "waiting for the former ConfigMap to go"}}
+			},
+			[]string{"ConfigMap c is not ready: waiting for the former ConfigMap to go → kubectl get configmap -n plant c -o yaml shows metadata.fin"},
+		},
+		"object of a kind that has the name of another": {
+			func(f *Facts) {
+				f.Instance.Status.Resources = []v0.ResourceStatus{{Group: "serving.knative.dev", Kind: "Service", Name: "cam", Reason: "no revision"}}
+			},
+			[]string{"Service.serving.knative.dev cam is not ready: no revision → kubectl describe service.serving.knative.dev -n plant cam"},
 		},
 		"the Pod's problem explains its Deployment's": {
 			func(f *Facts) {

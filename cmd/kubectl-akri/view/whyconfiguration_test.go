@@ -109,6 +109,23 @@ func TestConcludeConfiguration(t *testing.T) {
 			},
 			[]string{"Discovery fails on node node2, handler onvif: no route → kubectl akri nodes node2"},
 		},
+		"a Secret that agents may not read": {
+			func(f *Facts) {
+				f.Configuration.Status.DiscoveryFailures = []v0.DiscoveryFailure{{Node: "node2", Handler: "onvif",
+					Message: "forbidden: allow it with kubectl akri rbac -n plant cam | kubectl apply -f -; and more"}}
+			},
+			[]string{"handler onvif: forbidden: allow it with kubectl akri rbac -n plant cam | kubectl apply -f -; and more → " +
+				"kubectl akri rbac -n plant cam | kubectl apply -f -"},
+		},
+		"a handler that an agent refuses, and others do not have": {
+			func(f *Facts) {
+				missingHandler(f, "onvif")
+				f.Configuration.Status.Conditions = nil
+				f.Configuration.Status.DiscoveryFailures[1].Message = "the discovery handler may not register"
+			},
+			[]string{"has not reconciled",
+				"Discovery fails on node node2, handler onvif: the discovery handler may not register → kubectl akri nodes node2"},
+		},
 		"a handler that is not installed": {
 			func(f *Facts) { missingHandler(f, "onvif") },
 			[]string{"No device can be found: deploy it → with the chart, --set handlers.onvif.enabled=true installs this one"},
@@ -119,7 +136,7 @@ func TestConcludeConfiguration(t *testing.T) {
 		},
 		"nothing found": {
 			func(f *Facts) { f.Instances = nil },
-			[]string{"the handler onvif finds none, or runs on no node. → check on which nodes the Pods of onvif run"},
+			[]string{"the handler onvif finds none, or runs on no node. → check on which nodes agents (kubectl akri nodes) and Pods of onvif run"},
 		},
 		"an object for all": {
 			func(f *Facts) {
@@ -153,6 +170,13 @@ func TestConcludeConfiguration(t *testing.T) {
 					revision(wants(pending("new", "akri.sh/cam", short), "2"), "b")}
 			},
 			[]string{"is to replace Pod old, which Deployment cam-1 ends only when the new Pod is ready. → end the old Pod first"},
+		},
+		"more than there are": {
+			func(f *Facts) {
+				f.Pods = []corev1.Pod{wants(pending("two", "akri.sh/cam", short), "3")}
+				f.Instances[0].Spec.DeviceUsage = nil
+			},
+			[]string{"1 of 1 on node1, 2 of 2 on node2. → request fewer devices: no node sees as many"},
 		},
 		"free, but elsewhere": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("two", "akri.sh/cam", short)) },

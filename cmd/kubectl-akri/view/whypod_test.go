@@ -97,7 +97,7 @@ func TestConcludePod(t *testing.T) {
 			podFacts(pending("two", "akri.sh/cam-1", "1 Insufficient memory."), nil),
 			[]string{"Pod two cannot be scheduled: 1 Insufficient memory."},
 		},
-		"rejected": {podFacts(failed, nil), []string{"Pod two has failed on node1: UnexpectedAdmissionError: slot taken → it is replaced"}},
+		"rejected": {podFacts(failed, nil), []string{"Pod two has failed on node1: UnexpectedAdmissionError: slot taken → create it again"}},
 		"unknown":  {unknown, []string{"akri.sh/cam-9 is requested, but there is no Instance or Configuration cam-9. → correct the name"}},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, c.facts, c.want) })

@@ -37,7 +37,9 @@ func (f *Facts) podsNotRunning() []finding.Mistake {
 		if message, found := unschedulable(pod); found {
 			findings = append(findings, f.unschedulable(pod, message)...)
 		}
-		findings = append(findings, failedPod(pod, f.podName(pod))...)
+		if !replaced(pod, f.Pods) {
+			findings = append(findings, failedPod(pod, f.podName(pod))...)
+		}
 		findings = append(findings, waitingPod(pod, f.podName(pod))...)
 	}
 	return findings
@@ -67,9 +69,28 @@ func (f *Facts) unschedulable(pod *corev1.Pod, message string) []finding.Mistake
 		}
 	}
 	if len(findings) == 0 && len(f.Unknown) == 0 {
-		return findingf("", "%s cannot be scheduled: %s", f.podName(pod), message)
+		return findingf(f.schedulerRemedy(message), "%s cannot be scheduled: %s", f.podName(pod), message)
 	}
 	return findings
+}
+
+// schedulerRemedies are for what the scheduler says about nodes.
+var schedulerRemedies = []struct{ says, remedy string }{
+	{"were unschedulable", "kubectl uncordon "},
+	{"node affinity/selector", "correct the nodeSelector or affinity of the Pod, or label a node that sees the device: kubectl label node "},
+	{"untolerated taint", "add a toleration to the Pod, or remove the taint from a node that sees the device: kubectl describe node "},
+	{"Insufficient cpu", "request less, or make room on a node that sees the device: kubectl describe node "},
+	{"Insufficient memory", "request less, or make room on a node that sees the device: kubectl describe node "},
+}
+
+// schedulerRemedy returns what to do about nodes that see the devices.
+func (f *Facts) schedulerRemedy(message string) string {
+	for _, known := range schedulerRemedies {
+		if nodes := f.deviceNodes(); strings.Contains(message, known.says) && len(nodes) > 0 {
+			return known.remedy + strings.Join(nodes, " ")
+		}
+	}
+	return "kubectl describe node shows what each node has, and kubectl akri nodes its agent"
 }
 
 // resourceFor returns the resource with which a Pod requests the device or devices.
@@ -117,13 +138,16 @@ func (f *Facts) shortageOfSlots(waits string, pod *corev1.Pod, message string) [
 			holders += " (" + strings.Join(users, ", ") + ")"
 		}
 		cause, remedy := f.updateWaits(pod, resource)
-		return findingf(cmp.Or(remedy, "delete a Pod that uses the device, request fewer slots, or raise spec.capacity of the Configuration"),
+		release := "delete a Pod that uses the device, request fewer slots, or raise spec.capacity of the Configuration"
+		if len(users) == 0 && f.AllPods {
+			release = "the agent frees a slot within minutes after its Pod has ended: kubectl akri nodes " + nodes[0]
+		}
+		return findingf(cmp.Or(remedy, release),
 			"%s%s in use on %s.%s", waits, all, holders, cause)
 	case len(f.Instance.Spec.Nodes) == 0:
 		return findingf("", "%sno node sees the device.", waits)
 	}
-	return findingf("the Pod must be able to run on a node that sees the device: check its nodeSelector, affinity and tolerations, "+
-		"and the agent there (kubectl describe node shows "+resource+")",
+	return findingf(f.schedulerRemedy(message),
 		"%s%d of %d slots are free, on %s. The scheduler reports: %s",
 		waits, free, f.Instance.Spec.Capacity, strings.Join(f.Instance.Spec.Nodes, ", "), message)
 }
@@ -153,8 +177,7 @@ func (f *Facts) shortageOfDevices(waits string, pod *corev1.Pod, message string)
 	case len(nodes) == 0:
 		return findingf("", "%s, but no node sees any.", waits)
 	case most >= wanted:
-		return findingf("the Pod must be able to run on a node that sees the devices: check its nodeSelector, affinity and tolerations, "+
-			"and the agent there (kubectl akri nodes)",
+		return findingf(f.schedulerRemedy(message),
 			"%s. Enough of them have a free slot, on %s. The scheduler reports: %s", waits, strings.Join(nodes, ", "), message)
 	}
 	const maxNodes = 5
@@ -167,10 +190,11 @@ func (f *Facts) shortageOfDevices(waits string, pod *corev1.Pod, message string)
 		places = append(places, fmt.Sprintf("%d of %d on %s", free[node], devices[node], node))
 	}
 	problem := fmt.Sprintf("%s; devices with a free slot: %s.", waits, strings.Join(places, ", "))
+	release := "request fewer devices: no node sees as many"
 	if holders := f.holders(); len(holders) > 0 {
+		release = "delete a Pod that uses a device, request fewer devices, or raise spec.capacity of the Configuration"
 		problem += "\nIn use: " + strings.Join(holders, "; ") + "."
 	}
 	cause, remedy := f.updateWaits(pod, resource)
-	return findingf(cmp.Or(remedy, "delete a Pod that uses a device, request fewer devices, or raise spec.capacity of the Configuration"),
-		"%s%s", problem, cause)
+	return findingf(cmp.Or(remedy, release), "%s%s", problem, cause)
 }

@@ -34,11 +34,14 @@ var whyRules = []struct {
 	looksAt subject
 	find    func(*Facts) []finding.Mistake
 }{
+	{anyExplainedOne, (*Facts).nodesDown},
+	{aParent, func(f *Facts) []finding.Mistake { return f.System.Problems(Controller) }},
+	{aParent, func(f *Facts) []finding.Mistake { return f.System.Problems(Webhook) }},
+	{aParent, (*Facts).handlerDown},
 	{aPod, (*Facts).unknownResources},
 	{aParent | aRequestedOne, (*Facts).deleted},
 	{anInstance, (*Facts).configurationMissing},
 	{anInstance | aRequestedOne, (*Facts).deviceNotSeen},
-	{anInstance | aRequestedOne, (*Facts).nodesNotReady},
 	{aParent, (*Facts).notReconciled},
 	{aParent, (*Facts).notAccepted},
 	{aConfiguration, (*Facts).discoveryFails},
@@ -135,20 +138,50 @@ func (f *Facts) deviceNotSeen() []finding.Mistake {
 		"%s", strings.Join(lines, "\n"))
 }
 
-func (f *Facts) nodesNotReady() []finding.Mistake {
+// deviceNodes returns the nodes that see one of the devices.
+func (f *Facts) deviceNodes() (nodes []string) {
+	for _, one := range append([]*Facts{f}, f.Requested...) {
+		for _, device := range one.Devices() {
+			nodes = append(nodes, device.Spec.Nodes...)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// nodesDown explains why nodes do not serve the devices: by the nodes, or else by the agents.
+func (f *Facts) nodesDown() []finding.Mistake {
 	var findings []finding.Mistake
-	for _, name := range f.Instance.Spec.Nodes {
-		if complaint := f.nodeComplaint(name); complaint != "" {
-			findings = append(findings, findingf("kubectl describe node "+name, "Node %s, which sees the device, %s.", name, complaint)...)
+	for _, name := range f.deviceNodes() {
+		if complaint := f.System.nodeProblem(name); complaint != "" {
+			findings = append(findings, findingf(nodeRemedy(name), "Node %s, which sees the device, %s.", name, complaint)...)
+		}
+	}
+	if len(findings) > 0 {
+		return findings
+	}
+	if findings = f.System.Problems(Agent); len(findings) > 0 {
+		return findings
+	}
+	for _, name := range f.deviceNodes() {
+		if cause, remedy := f.System.agentProblem(name); cause != "" {
+			findings = append(findings, findingf(remedy, "Node %s, which sees the device, has no agent that works: %s", name, cause)...)
 		}
 	}
 	return findings
 }
 
+func (f *Facts) handlerDown() []finding.Mistake {
+	if f.Configuration == nil {
+		return nil
+	}
+	return f.System.Problems(f.Configuration.Spec.DiscoveryHandler.Name)
+}
+
 func (f *Facts) notReconciled() []finding.Mistake {
 	p := f.parent()
 	written := func(c metav1.Condition) bool { return c.Reason != v0.ReasonPending } // the default
-	if slices.ContainsFunc(p.conditions, written) || f.Configuration == nil {
+	if slices.ContainsFunc(p.conditions, written) || f.Configuration == nil || len(f.System.Problems(Controller)) > 0 {
 		return nil
 	}
 	return findingf("check that akri-controller is running (kubectl get deployments -A), and check its log",
@@ -176,15 +209,27 @@ func (f *Facts) discoveryFails() []finding.Mistake {
 	failures := f.Configuration.Status.DiscoveryFailures
 	if discovering := meta.FindStatusCondition(f.Configuration.Status.Conditions, v0.ConditionDiscovering); discovering != nil &&
 		discovering.Reason == v0.ReasonHandlerMissing {
+		if len(f.handlerDown()) > 0 {
+			return nil
+		}
 		return findingf(f.handlerRemedy(), "No device can be found: %s", discovering.Message)
+	}
+	// Where the handler is refused, it does not matter that others do not have it.
+	if refused := slices.DeleteFunc(slices.Clone(failures), v0.DiscoveryFailure.HandlerMissing); len(refused) > 0 {
+		failures = refused
 	}
 	var findings []finding.Mistake
 	for i, failure := range failures {
 		if i == maxShown {
 			return append(findings, findingf("kubectl akri nodes shows all of them", "Discovery fails %d times more.", len(failures)-i)...)
 		}
-		findings = append(findings, findingf("kubectl akri nodes "+failure.Node+" shows the agent there; its log and the handler's have more",
-			"Discovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)...)
+		remedy := "kubectl akri nodes " + failure.Node + " shows the agent there; its log and the handler's have more"
+		if _, arguments, found := strings.Cut(failure.Message, "kubectl akri rbac "); found { // a Secret that agents may not read
+			arguments, _, _ = strings.Cut(arguments, "; and ")
+			remedy = "kubectl akri rbac " + arguments
+		}
+		findings = append(findings, findingf(remedy, "Discovery fails on node %s, handler %s: %s",
+			failure.Node, failure.Handler, failure.Message)...)
 	}
 	return findings
 }
@@ -203,7 +248,7 @@ func (f *Facts) noDevices() []finding.Mistake {
 		return nil
 	}
 	handler := f.Configuration.Spec.DiscoveryHandler.Name
-	return findingf("check on which nodes the Pods of "+handler+" run, their log, and spec.discoveryHandler.discoveryDetails",
+	return findingf("check on which nodes agents (kubectl akri nodes) and Pods of "+handler+" run, their log, and the discoveryDetails",
 		"No device was found, and no agent reports a failure: the handler %s finds none, or runs on no node.", handler)
 }
 
@@ -293,12 +338,15 @@ func (f *Facts) objectsNotReady() []finding.Mistake {
 	reported := f.Instance != nil && len(f.podsNotRunning()) > 0
 	var findings []finding.Mistake
 	for _, object := range p.objects {
-		if object.Ready || reported && slices.Contains(podKinds, object.Kind) {
+		if object.Ready || reported && slices.Contains(podKinds, kindOf(object)) {
 			continue
 		}
-		remedy := fmt.Sprintf("kubectl describe %s -n %s %s",
-			strings.ToLower(object.Kind), cmp.Or(object.Namespace, p.meta.Namespace), object.Name)
-		findings = append(findings, findingf(remedy, "%s %s is not ready: %s", object.Kind, object.Name, object.Reason)...)
+		name := fmt.Sprintf("%s -n %s %s", strings.ToLower(kindOf(object)), cmp.Or(object.Namespace, p.meta.Namespace), object.Name)
+		remedy := "kubectl describe " + name
+		if strings.HasPrefix(object.Reason, "waiting for the former") { // describe does not show finalizers
+			remedy = "kubectl get " + name + " -o yaml shows metadata.finalizers: who set them has to take them off"
+		}
+		findings = append(findings, findingf(remedy, "%s %s is not ready: %s", kindOf(object), object.Name, object.Reason)...)
 	}
 	return findings
 }
