@@ -98,9 +98,12 @@ func (a access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.Ro
 		config.Wrap(wrap)
 	}
 	scheme := runtime.NewScheme()
-	err = errors.Join(v0.AddToScheme(scheme), corev1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme))
-	if err != nil {
-		return nil, fmt.Errorf("register kinds: %w", err)
+	for _, add := range []func(*runtime.Scheme) error{
+		v0.AddToScheme, corev1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register kinds: %w", err)
+		}
 	}
 	c := &cluster{config: config}
 	if c.namespace, err = a.selectedNamespace(); err != nil {
