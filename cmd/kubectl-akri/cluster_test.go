@@ -93,7 +93,7 @@ func (w *world) startController() (stop func()) {
 // installed makes the API server tell that Akri runs, and a node node-a with an agent.
 func (w *world) installed() {
 	w.T.Helper()
-	meta := func(name string) string {
+	metadata := func(name string) string {
 		return "{namespace: akri-system, name: " + name + ", labels: {app.kubernetes.io/name: " + name + ", app.kubernetes.io/part-of: akri}}"
 	}
 	spec := "{selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}"
@@ -101,11 +101,11 @@ func (w *world) installed() {
 	for _, text := range []string{
 		"{apiVersion: v1, kind: Namespace, metadata: {name: akri-system}}",
 		"{apiVersion: v1, kind: Node, metadata: {name: node-a}, status: {conditions: [{type: Ready, status: 'True'}]}}",
-		"{apiVersion: apps/v1, kind: Deployment, metadata: " + meta("akri-controller") + ", spec: " + spec +
+		"{apiVersion: apps/v1, kind: Deployment, metadata: " + metadata("akri-controller") + ", spec: " + spec +
 			", status: {readyReplicas: 1, availableReplicas: 1, replicas: 1}}",
-		"{apiVersion: apps/v1, kind: DaemonSet, metadata: " + meta("akri-agent") + ", spec: " + spec +
+		"{apiVersion: apps/v1, kind: DaemonSet, metadata: " + metadata("akri-agent") + ", spec: " + spec +
 			", status: {desiredNumberScheduled: 1, currentNumberScheduled: 1, numberMisscheduled: 0, numberReady: 1}}",
-		"{apiVersion: v1, kind: Pod, metadata: " + meta("akri-agent") + ", spec: {nodeName: node-a, containers: [{name: a, image: a}]}, " +
+		"{apiVersion: v1, kind: Pod, metadata: " + metadata("akri-agent") + ", spec: {nodeName: node-a, containers: [{name: a, image: a}]}, " +
 			"status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}}",
 	} {
 		object := &unstructured.Unstructured{}

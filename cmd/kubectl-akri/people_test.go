@@ -44,8 +44,8 @@ func TestAuthorOfOneNamespace(t *testing.T) {
 	author.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1", noPods)
 	author.run("", "diff", "cam").want(t, 1, "cam-1-svc")
 	author.run("", "rbac", "cam").want(t, 0, "- secrets", "note: these are all roles that are needed")
-	author.run("", "version").want(t, 1, "kubectl-akri", "list the Pods of Akri: ", `in the namespace "akri-system"`)
-	author.run("", "nodes").want(t, 1, "list the agents' Pods: ", `in the namespace "akri-system"`)
+	author.run("", "version").want(t, 0, "kubectl-akri", "note: no permission to list Pods, so a cause can be missing (the ClusterRole akri-diagnose")
+	author.run("", "nodes").want(t, 0, "NODE", "note: no permission to list Pods, ", "note: no permission to list Instances, ")
 
 	w.grant("doctor", installed(t, "people.yaml", "akri-diagnose"))
 	doctor := func(args ...string) commandResult {
@@ -54,5 +54,5 @@ func TestAuthorOfOneNamespace(t *testing.T) {
 	w.Eventually("akri-diagnose lets the cluster be asked", func() string { return doctor("rbac", "cam").err })
 	doctor("why", "cam").want(t, 0, "Configuration "+w.Namespace+"/cam", "!note: no permission")
 	doctor("tree", "-A").want(t, 0, "Configuration "+w.Namespace+"/cam")
-	doctor("nodes").want(t, 1, `no agents in namespace "akri-system"`)
+	doctor("nodes").want(t, 0, "NODE", "!note: no permission", "note: Akri's controller is not installed")
 }

@@ -23,7 +23,8 @@ import (
 // instead, and the command goes on without the result.
 func (c *cluster) permitted(action string, err error) error {
 	if err == nil || apierrors.IsForbidden(err) {
-		if note := "no permission to " + action + ", so a cause can be missing"; err != nil && !slices.Contains(c.notes, note) {
+		note := "no permission to " + action + ", so a cause can be missing (the ClusterRole akri-diagnose permits it)"
+		if err != nil && !slices.Contains(c.notes, note) {
 			c.notes = append(c.notes, note)
 		}
 		return nil
