@@ -77,7 +77,8 @@ func TestRefusedHandlerIsReportedNextToOthers(t *testing.T) {
 	refuses.startOnNetwork()
 	w.eventually("the Configuration says why", func() bool {
 		found := w.failures("echo")
-		return len(found) == 1 && strings.HasSuffix(found[0].Node, "refuses") && strings.Contains(found[0].Message, "the discovery handler may not register: ")
+		return len(found) == 1 && strings.HasSuffix(found[0].Node, "refuses") &&
+			strings.Contains(found[0].Message, "the discovery handler may not register: ")
 	})
 }
 

@@ -115,8 +115,8 @@ func TestWhy(t *testing.T) {
 	w.run("", "why", "nope").want(t, 1, `error: no Instance, Configuration or Pod "nope" in namespace "`+w.Namespace+`"`)
 	w.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1  Ready", "handler debugEcho", "node-a (does not exist)",
 		"ConfigMap cam-1  ready",
-		"Conclusion:", "Akri's controller is not installed", "→ install it again",
-		"Node node-a, which sees the device, does not exist.", "!No problem found")
+		"Conclusion:", "Node node-a, which sees the device, does not exist.", "Akri's controller is not installed", "→ install it again",
+		"!No problem found")
 
 	w.installed()
 	w.run("", "why", "cam-1").want(t, 0, "Conclusion:\n  No problem found")

@@ -227,7 +227,7 @@ func TestConclude(t *testing.T) {
 			func(f *Facts) {
 				f.Instance.Status.Resources = []v0.ResourceStatus{{Kind: "ConfigMap", Name: "c", Reason: "waiting for the former ConfigMap to go"}}
 			},
-			[]string{"ConfigMap c is not ready: waiting for the former ConfigMap to go → kubectl get configmap -n plant c -o yaml shows metadata.fin"},
+			[]string{"ConfigMap c is not ready: waiting for the former ConfigMap to go → kubectl get configmap -n plant c -o yaml shows"},
 		},
 		"object of a kind that has the name of another": {
 			func(f *Facts) {
