@@ -74,9 +74,8 @@ func Parse(discoveryDetails string) (*Details, error) {
 
 func (d *Details) setRules(texts *[]string) error {
 	switch {
-	case texts == nil || len(*texts) == 0:
-		return details.Faultf("udevRules", "no rule, so no device").
-			Hintf(`write a list of rules, such as 'SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"'`)
+	case texts == nil:
+		return details.Faultf("udevRules", "missing").Hintf(`write a list of rules, such as 'SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"'`)
 	case len(*texts) > maxRules:
 		return details.Faultf("udevRules", "%d rules, more than %d", len(*texts), maxRules).
 			Hintf(`join values by "|", or use several Configurations`)

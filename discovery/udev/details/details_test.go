@@ -20,9 +20,8 @@ permissions: wm
 properties: {SERIAL: "ENV{ID_SERIAL_SHORT}", MODEL: "ATTRS{product}", P: DEVPATH, Q: "ATTR{queue/rotational}"}
 id: ENV{ID_SERIAL} ENV{ID_USB_INTERFACE_NUM}
 symlinks: true`},
-		"rules are missing":    {"groupRecursive: true", "udevRules: no rule … SUBSYSTEM=="},
-		"an empty list":        {"udevRules: []", "udevRules: no rule"},
-		"empty details":        {"", "udevRules: no rule"},
+		"rules are missing":    {"groupRecursive: true", "udevRules: missing … SUBSYSTEM=="},
+		"empty details":        {"", "udevRules: missing"},
 		"a misspelled key":     {"udevrules: []", "udevrules: unknown key … did you mean udevRules?"},
 		"rules that are text":  {`udevRules: 'KERNEL=="a"'`, "udevRules: want a list"},
 		"a rule that is a map": {"udevRules: [{KERNEL: a}]", "udevRules[0]: want a string"},
