@@ -146,7 +146,7 @@ func TestALocalDeviceIsAwayForAMoment(t *testing.T) {
 	if paths := now.Spec.BrokerProperties[v0.PropertyDevicePaths]; now.UID != before.UID || paths != "/dev/ttyUSB1" {
 		t.Errorf("the Instance %s has the files %q, want /dev/ttyUSB1 of %s", now.UID, paths, before.UID)
 	}
-	if former := now.Annotations[v0.AnnotationFormerDevicePaths]; !strings.HasSuffix(former, "Z /dev/ttyUSB0\n") {
+	if former := now.Annotations[v0.AnnotationFormerDevicePaths]; !strings.HasSuffix(former, "Z /dev/ttyUSB0") {
 		t.Errorf("the former files are %q", former)
 	}
 	configure(1, 3)

@@ -57,12 +57,14 @@ func (c *Chain) checkRendering(
 		return member, confined(c.policy, r.configuration, tmpl, object.Content, object.Directives.OnConflict)
 	}
 	var sim *simulation
-	err = c.compute(ctx, r, func(pass func() bool) { sim = simulate(ctx, r.configuration, compiled, devices, judge, pass) })
+	err = c.compute(ctx, r, func(pass func() bool) {
+		sim = simulate(ctx, r.configuration, compiled, devices, judge, pass)
+		for _, round := range sim.rounds {
+			advise(round.together())
+		}
+	})
 	if err != nil {
 		return nil, []Finding{tooBusy(err)}
-	}
-	for _, round := range sim.rounds {
-		advise(round.together())
 	}
 	renderings := make([]renderedTemplate, 0, len(candidates))
 	for _, tmpl := range candidates {

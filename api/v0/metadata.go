@@ -67,8 +67,8 @@ const (
 	// with [FinalizerCleanup], because the Configuration may be deleted first.
 	AnnotationServiceAccount = Domain + "/service-account"
 
-	// AnnotationFormerDevicePaths holds what [PropertyDevicePaths] was: in each line, the
-	// latest first, the time of a change and the value until then. The agent sets it.
+	// AnnotationFormerDevicePaths holds the time when [PropertyDevicePaths] last changed, and
+	// its value until then. The agent sets it.
 	AnnotationFormerDevicePaths = Domain + "/former-device-paths"
 )
 

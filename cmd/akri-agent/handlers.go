@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -115,7 +116,7 @@ func (r *pathRules) Type() string   { return "rules" }
 func (r *pathRules) String() string { return r.text }
 
 func (r *pathRules) Set(value string) error {
-	parsed, err := hostpaths.Parse(strings.Split(value, ","))
+	parsed, err := hostpaths.Parse(strings.Split(cmp.Or(value, "*="), ","))
 	r.given = append(r.given, parsed...)
 	*r.list = r.given.WithDefaults(r.defaults)
 	return err

@@ -1,10 +1,8 @@
 package images
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,7 +36,7 @@ func (o Options) programDir(platform string) string {
 // compile builds the programs for a platform. What Go records about the repository is
 // left out: it differs between a clone, a worktree and an archive of the same commit.
 func (o Options) compile(ctx context.Context, definitions []Definition, platform string) error {
-	fmt.Fprintf(o.Log, "images: compiling for %s\n", platform)
+	fmt.Fprintf(o.Log, "images: compiling for %s, which takes up to ten minutes the first time\n", platform)
 	environment, err := goEnvironment(platform)
 	if err != nil {
 		return err
@@ -50,37 +48,16 @@ func (o Options) compile(ctx context.Context, definitions []Definition, platform
 	const tags = "grpcnotrace" // without the pages of gRPC's traces, as the Makefile explains
 	const variables = "akri.sh/akri/internal/version."
 	flags := fmt.Sprintf("-s -w -X %sversion=%s -X %scommit=%s", variables, o.Version, variables, o.Revision)
-	arguments := []string{"build", "-v", "-buildvcs=false", "-tags=" + tags, "-ldflags=" + flags, "-o", dir + string(filepath.Separator)}
+	arguments := []string{"build", "-buildvcs=false", "-tags=" + tags, "-ldflags=" + flags, "-o", dir + string(filepath.Separator)}
 	for _, d := range definitions {
 		arguments = append(arguments, "./cmd/"+d.Program)
 	}
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = o.Root
 	command.Env = append(os.Environ(), environment...)
-	command.Stdout = o.Log
-	output, err := command.StderrPipe()
-	if err != nil {
-		return err
-	}
-	if err := command.Start(); err != nil {
-		return fmt.Errorf("go build for %s: %w", platform, err)
-	}
-	o.progress(output, platform)
-	if err := command.Wait(); err != nil {
+	command.Stdout, command.Stderr = o.Log, o.Log
+	if err := command.Run(); err != nil {
 		return fmt.Errorf("go build for %s: %w", platform, err)
 	}
 	return nil
-}
-
-// progress counts the packages that go build -v names when it begins with them, and passes on everything else: the first
-// build takes minutes.
-func (o Options) progress(output io.Reader, platform string) {
-	packages := 0
-	for lines := bufio.NewScanner(output); lines.Scan(); {
-		if line := lines.Text(); strings.ContainsAny(line, " #") {
-			fmt.Fprintln(o.Log, line)
-		} else if packages++; packages%50 == 0 {
-			fmt.Fprintf(o.Log, "images: compiling for %s: %d packages so far\n", platform, packages)
-		}
-	}
 }

@@ -38,10 +38,6 @@ const (
 // its own, and tests run several.
 var managed atomic.Int32
 
-// mounted is where cert-controller waits for a file with the certificate, as if its Secret were
-// mounted. Each container has this directory in memory and may write to it.
-const mounted = "/dev/shm"
-
 // Manage adds to a manager without leader election the controllers that create and
 // renew the certificate and the path, and keep the state equal to the Secret.
 func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
@@ -51,11 +47,13 @@ func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
 		}
 	}
 	restricted := restrictedManager{Manager: mgr, config: restrictLists(mgr.GetConfig(), secret)}
-	file, err := os.OpenFile(filepath.Join(mounted, CertFile), os.O_CREATE|os.O_RDONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("create a file for cert-controller: %w", err)
+	mounted, err := os.MkdirTemp("/dev/shm", "akri-webhook-") // in memory, and writable in each container
+	if err == nil {
+		err = os.WriteFile(filepath.Join(mounted, CertFile), nil, 0o600)
 	}
-	_ = file.Close() // it stays empty
+	if err != nil {
+		return nil, fmt.Errorf("create a file for cert-controller, which waits for it as if the Secret were mounted: %w", err)
+	}
 	state := newState()
 	if err := watch(restricted, secret, state); err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func TestDeviceFiles(t *testing.T) {
 		"none for it":            {[]string{"udev="}, Handler{Name: "udev"}, file("/dev/a", "/dev/v", "r"), "", "=udev=/dev/v:ro "},
 		"a rule in the path":     {usual, Handler{Name: "udev"}, file("/dev/a", "/x,*=/", "rw"), "", "=udev=DIRECTORY to the agents'"},
 		"an option in the path":  {usual, Handler{Name: "udev"}, file("/dev/a", "/x --a=b", "rw"), "", "=udev=DIRECTORY to the agents'"},
-		"nothing":                {[]string{""}, Handler{Name: "udev"}, file("/dev/a", "/dev/v", "r"), "", "not permitted"},
+		"nothing":                {[]string{"*="}, Handler{Name: "udev"}, file("/dev/a", "/dev/v", "r"), "", "not permitted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Policy{DeviceFiles: parse(t, tc.rules...)}.DeviceFile(tc.handler, tc.file)

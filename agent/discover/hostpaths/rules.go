@@ -1,7 +1,6 @@
 package hostpaths
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -26,11 +25,11 @@ type rule struct {
 
 // Parse parses rules of the form HANDLER=DIRECTORY, HANDLER=DIRECTORY:ro, or HANDLER= for
 // nothing. HANDLER is a name, or * for all handlers on Unix sockets; with the suffix
-// @network, it is that of a handler on the network. An empty value is the same as *=.
+// @network, it is that of a handler on the network.
 func Parse(values []string) (Rules, error) {
 	var rules Rules
 	for _, value := range values {
-		handler, dir, found := strings.Cut(cmp.Or(strings.TrimSpace(value), anyHandler+"="), "=")
+		handler, dir, found := strings.Cut(strings.TrimSpace(value), "=")
 		parsed := rule{}
 		parsed.Name, parsed.Network = strings.CutSuffix(handler, networkSuffix)
 		parsed.dir, parsed.readOnly = strings.CutSuffix(dir, readOnly)

@@ -109,8 +109,7 @@ func (s nodeView) present(d streams.Device, have *v0.Instance, name string) Step
 			step.Patch = description(have, want) // the author corrects it; the policy for agents allows nobody else to
 			former := have.Spec.BrokerProperties[v0.PropertyDevicePaths]
 			if former != "" && former != want.Spec.BrokerProperties[v0.PropertyDevicePaths] {
-				want.Annotations[v0.AnnotationFormerDevicePaths] = s.now.UTC().Format(time.RFC3339) + " " + former + "\n" +
-					have.Annotations[v0.AnnotationFormerDevicePaths] // of which caches keep a bounded part
+				want.Annotations[v0.AnnotationFormerDevicePaths] = s.now.UTC().Format(time.RFC3339) + " " + former
 			}
 		}
 		if step.Patch = append(step.Patch, membership(have, want)...); len(step.Patch) > 0 {

@@ -221,11 +221,11 @@ func TestFormerDevicePaths(t *testing.T) {
 	for name, tc := range map[string]struct {
 		have, before, node, want string
 	}{
-		"the first change": {have: "/dev/a", node: "node-a", want: "1970-01-01T00:16:40Z /dev/a\n"},
+		"the first change": {have: "/dev/a", node: "node-a", want: "1970-01-01T00:16:40Z /dev/a"},
 		"a further change": {
-			have: "/dev/b", before: "X /dev/a\n", node: "node-a", want: "1970-01-01T00:16:40Z /dev/b\nX /dev/a\n",
+			have: "/dev/b", before: "X /dev/a", node: "node-a", want: "1970-01-01T00:16:40Z /dev/b",
 		},
-		"no change":                         {have: "/dev/c", before: "X /dev/a\n", node: "node-a", want: "X /dev/a\n"},
+		"no change":                         {have: "/dev/c", before: "X /dev/a", node: "node-a", want: "X /dev/a"},
 		"an Instance of an earlier agent":   {have: "", node: "node-a", want: ""},
 		"another node describes the device": {have: "/dev/a", node: "node-b", want: ""},
 	} {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -73,19 +74,14 @@ func (f *Facts) filesChanged() (findings []finding.Mistake) {
 		started := ptr.Deref(pod.Status.StartTime, metav1.NewTime(f.Now)).UTC().Format(time.RFC3339)
 		for _, one := range append([]*Facts{f}, f.Requested...) {
 			for _, device := range one.Devices() {
-				has := device.Spec.BrokerProperties[v0.PropertyDevicePaths]
-				had := has
-				for line := range strings.SplitSeq(device.Annotations[v0.AnnotationFormerDevicePaths], "\n") {
-					if until, former, _ := strings.Cut(line, " "); former != "" && started < until {
-						had = former
-					}
-				}
+				changed, former, _ := strings.Cut(device.Annotations[v0.AnnotationFormerDevicePaths], " ")
 				uses := func(s deviceSlot) bool { return slices.Contains(s.users, one.podName(&pod)) }
-				if had != has && slices.ContainsFunc(one.slotsOf(&device), uses) {
+				if started < changed && slices.ContainsFunc(one.slotsOf(&device), uses) {
 					findings = append(findings, findingf("kubectl delete pod -n "+pod.Namespace+" "+pod.Name+"; with a variable that has the value "+
 						"{{ INSTANCE_PROPERTIES."+v0.PropertyDevicePaths+" }} in its template, Akri replaces it next time",
-						"%s was started when the device files of Instance %s were %s; now they are %s. Containers that use the device get the "+
-							"former ones, also when they restart.", f.podName(&pod), device.Name, had, has)...)
+						"%s was started before the device files of Instance %s changed from %s to %s. Containers that use the device get the "+
+							"former ones, also when they restart.", f.podName(&pod), device.Name, former,
+						cmp.Or(device.Spec.BrokerProperties[v0.PropertyDevicePaths], "none"))...)
 				}
 			}
 		}
