@@ -48,7 +48,8 @@ func placeOf(node string, nodes []string) (p place) {
 
 // turn orders the free slots of a device for this node; the lowest comes first. Two nodes
 // that choose the same at once cost a Pod. So each takes a share of its own, and then those
-// of the nodes after it from the end: two nodes meet only at the last free slot.
+// of the nodes after it from the end. Two nodes with at least two slots meet only at the last
+// free one; more nodes may meet before.
 func (i *instance) turn(number int) int {
 	if i.place.of == 0 || number >= i.capacity {
 		return number
