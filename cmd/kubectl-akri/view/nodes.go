@@ -129,7 +129,7 @@ func (s *System) agents() map[string]*corev1.Pod {
 	latest := map[string]*corev1.Pod{}
 	for i := range s.Pods {
 		pod := &s.Pods[i]
-		node := pod.Spec.NodeName
+		node := nodeOf(pod)
 		if node == "" || ComponentOf(pod.Labels) != Agent {
 			continue
 		}
@@ -138,6 +138,19 @@ func (s *System) agents() map[string]*corev1.Pod {
 		}
 	}
 	return latest
+}
+
+// nodeOf returns the node of a DaemonSet's Pod, or "": the scheduler puts it on the one that the
+// DaemonSet controller requires.
+func nodeOf(pod *corev1.Pod) string {
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			if len(term.MatchFields) > 0 { // metadata.name is the only field
+				return term.MatchFields[0].Values[0]
+			}
+		}
+	}
+	return pod.Spec.NodeName
 }
 
 // podProblem returns the reason why the program in a Pod is not ready, or "".

@@ -224,9 +224,8 @@ func (f *Facts) discoveryFails() []finding.Mistake {
 			return append(findings, findingf("kubectl akri nodes shows all of them", "Discovery fails %d times more.", len(failures)-i)...)
 		}
 		remedy := "kubectl akri nodes " + failure.Node + " shows the agent there; its log and the handler's have more"
-		if _, arguments, found := strings.Cut(failure.Message, "kubectl akri rbac "); found { // a Secret that agents may not read
-			arguments, _, _ = strings.Cut(arguments, "; and ")
-			remedy = "kubectl akri rbac " + arguments
+		if strings.Contains(failure.Message, "kubectl akri rbac ") { // a Secret that agents may not read
+			remedy = f.remedyOf(v0.ReasonForbidden)
 		}
 		findings = append(findings, findingf(remedy, "Discovery fails on node %s, handler %s: %s",
 			failure.Node, failure.Handler, failure.Message)...)
