@@ -52,40 +52,36 @@ func ComponentOf(labels map[string]string) string {
 	return ""
 }
 
-// Problems returns why components, or handlers of these names, do not work: they are
-// missing, or have no Pods that are ready.
+// Problems returns why components do not work: they are missing, or have no Pods that are ready.
 func (s *System) Problems(components ...string) (found []finding.Mistake) {
 	for _, component := range components {
 		if s == nil {
 			break
 		}
-		is := func(labels map[string]string) bool { // a name in labels has dashes instead of capital letters
-			return strings.EqualFold(strings.ReplaceAll(ComponentOf(labels), "-", ""), strings.ReplaceAll(component, "-", ""))
-		}
-		exists := slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return is(pod.Labels) })
+		exists := slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return ComponentOf(pod.Labels) == component })
 		for i := range s.Workloads {
-			if w := &s.Workloads[i]; is(w.Labels) {
+			if w := &s.Workloads[i]; ComponentOf(w.Labels) == component {
 				exists = true
 				found = append(found, s.broken(w)...)
 			}
 		}
-		if impact := impacts[component]; !exists && s.Searched && impact != "" && (component != Webhook || s.Guarded) {
+		if !exists && s.Searched && (component != Webhook || s.Guarded) {
 			state, remedy := "installed", "install it again, which keeps Configurations, Instances and their objects: kubectl apply "+
 				"--server-side -k config/default, or with its values: helm upgrade --install -n akri-system akri CHART"
 			if s.Namespace != "" {
 				state, remedy = "in namespace "+s.Namespace+" (-n)", "without -n, all namespaces are searched"
 			}
-			found = append(found, findingf(remedy, "Akri's %s is not %s: %s.", component, state, impact)...)
+			found = append(found, findingf(remedy, "Akri's %s is not %s: %s.", component, state, impacts[component])...)
 		}
 	}
 	return found
 }
 
-// broken returns why a workload does not work. A Deployment works while one of its Pods is
-// ready, and agents have problems of their nodes.
+// broken returns why a component does not work. It works while one of its Pods is ready, and
+// agents have problems of their nodes.
 func (s *System) broken(w *Workload) []finding.Mistake {
 	component := ComponentOf(w.Labels)
-	if w.Ready > 0 && (w.Kind == "Deployment" || component == Agent || w.Ready >= w.Wanted) {
+	if w.Ready > 0 {
 		return nil
 	}
 	object := fmt.Sprintf("-n %s %s/%s", w.Namespace, strings.ToLower(w.Kind), w.Name)
@@ -94,7 +90,7 @@ func (s *System) broken(w *Workload) []finding.Mistake {
 	case w.Wanted == 0 && w.Kind == "Deployment":
 		cause, remedy = "it has 0 replicas", "kubectl scale --replicas=1 "+object
 	case w.Wanted == 0:
-		cause, remedy = "its nodeSelector or its tolerations fit no node", w.placement()
+		cause, remedy = "its nodeSelector or its tolerations fit no node", placement
 	}
 	for i := range s.Pods {
 		pod := &s.Pods[i]
@@ -111,11 +107,7 @@ func (s *System) broken(w *Workload) []finding.Mistake {
 			remedy = "kubectl rollout undo " + object + " if its last change is the cause; else " + remedy
 		}
 	}
-	impact, found := impacts[component]
-	if !found {
-		impact = "the handler does not find devices there"
-	}
-	return findingf(remedy, "%s %s/%s is not ready, so %s:\n%s", w.Kind, w.Namespace, w.Name, impact, cause)
+	return findingf(remedy, "%s %s/%s is not ready, so %s:\n%s", w.Kind, w.Namespace, w.Name, impacts[component], cause)
 }
 
 // podRemedy returns the commands that tell why a Pod of Akri does not work.
@@ -128,28 +120,25 @@ func nodeRemedy(name string) string {
 	return "kubectl describe node " + name + ", and on the node: systemctl status kubelet"
 }
 
-// placement returns what lets a DaemonSet run on more nodes.
-func (w *Workload) placement() string {
-	return fmt.Sprintf("if it should run there: correct nodeSelector or tolerations of DaemonSet %s (%s.nodeSelector and %[2]s.tolerations in "+
-		"the chart)", w.Name, ComponentOf(w.Labels))
-}
+// placement is what lets a DaemonSet run on more nodes.
+const placement = "if it should run there: correct nodeSelector or tolerations of the DaemonSet (agent.nodeSelector and agent.tolerations " +
+	"in the chart); kubectl events -A --types=Warning has other reasons"
 
-// excludes returns why a DaemonSet does not run on a node, and what to do about it.
-func (w *Workload) excludes(node *corev1.Node) (cause, remedy string) {
+// excludes returns why a DaemonSet does not run on a node.
+func (w *Workload) excludes(node *corev1.Node) string {
 	for _, key := range slices.Sorted(maps.Keys(w.Pod.NodeSelector)) {
 		if value := w.Pod.NodeSelector[key]; node.Labels[key] != value {
-			return fmt.Sprintf("the nodeSelector of DaemonSet %s wants %s=%s, which node %s does not have", w.Name, key, value, node.Name),
-				w.placement()
+			return fmt.Sprintf("the nodeSelector of DaemonSet %s wants %s=%s, which node %s does not have", w.Name, key, value, node.Name)
 		}
 	}
 	for _, taint := range node.Spec.Taints {
 		tolerates := func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), &taint, false) }
 		automatic := strings.HasPrefix(taint.Key, "node.kubernetes.io/") // the DaemonSet controller adds tolerations
 		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !automatic && !slices.ContainsFunc(w.Pod.Tolerations, tolerates) {
-			return fmt.Sprintf("DaemonSet %s does not tolerate the taint %s of node %s", w.Name, taint.ToString(), node.Name), w.placement()
+			return fmt.Sprintf("DaemonSet %s does not tolerate the taint %s of node %s", w.Name, taint.ToString(), node.Name)
 		}
 	}
-	return "no Pod of DaemonSet " + w.Name + " is on node " + node.Name, "kubectl events -n " + w.Namespace + " --types=Warning"
+	return "no Pod of DaemonSet " + w.Name + " is on node " + node.Name
 }
 
 // agentProblem returns why a node has no agent that works, and what to do about it.
@@ -161,22 +150,13 @@ func (s *System) agentProblem(name string) (cause, remedy string) {
 		return podProblem(pod), podRemedy(pod)
 	}
 	for i := range s.Workloads {
-		if w, node := &s.Workloads[i], s.node(name); ComponentOf(w.Labels) == Agent && node != nil {
-			return w.excludes(node)
+		for j := range s.Nodes {
+			if w := &s.Workloads[i]; ComponentOf(w.Labels) == Agent && s.Nodes[j].Name == name {
+				return w.excludes(&s.Nodes[j]), placement
+			}
 		}
 	}
 	return "", ""
-}
-
-// node returns the node of a name, or nil.
-func (s *System) node(name string) *corev1.Node {
-	if s == nil {
-		return nil
-	}
-	if i := slices.IndexFunc(s.Nodes, func(node corev1.Node) bool { return node.Name == name }); i >= 0 {
-		return &s.Nodes[i]
-	}
-	return nil
 }
 
 // nodeProblem returns what is wrong with a node, or "". A Pod that is not scheduled has none.
@@ -184,11 +164,11 @@ func (s *System) nodeProblem(name string) string {
 	if name == "" || s == nil || s.Nodes == nil {
 		return ""
 	}
-	node := s.node(name)
-	if node == nil {
+	i := slices.IndexFunc(s.Nodes, func(node corev1.Node) bool { return node.Name == name })
+	if i < 0 {
 		return "does not exist"
 	}
-	for _, condition := range node.Status.Conditions {
+	for _, condition := range s.Nodes[i].Status.Conditions {
 		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
 			return strings.TrimSuffix("is not Ready: "+condition.Message, ": ")
 		}

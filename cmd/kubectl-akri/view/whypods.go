@@ -69,21 +69,14 @@ func (f *Facts) unschedulable(pod *corev1.Pod, message string) []finding.Mistake
 		}
 	}
 	if len(findings) == 0 && len(f.Unknown) == 0 {
-		return findingf(f.schedulerRemedy(), "%s cannot be scheduled: %s", f.podName(pod), message)
+		return findingf(schedulerRemedy, "%s cannot be scheduled: %s", f.podName(pod), message)
 	}
 	return findings
 }
 
-// schedulerRemedy returns what to do if the scheduler finds no node for a Pod.
-func (f *Facts) schedulerRemedy() string {
-	for _, name := range f.deviceNodes() {
-		if node := f.System.node(name); node != nil && node.Spec.Unschedulable {
-			return "kubectl uncordon " + name + ", if Pods may run there again"
-		}
-	}
-	return "the Pod must be able to run on a node that sees the device: check its nodeSelector, affinity, tolerations and requests, " +
-		"and what kubectl describe node shows"
-}
+// schedulerRemedy is for what the scheduler says about nodes.
+const schedulerRemedy = "the Pod must be able to run on a node that sees the device: check its nodeSelector, affinity, tolerations and " +
+	"requests with kubectl describe node; after kubectl uncordon NODE, a node that was cordoned takes Pods again"
 
 // resourceFor returns the resource with which a Pod requests the device or devices.
 func (f *Facts) resourceFor(pod *corev1.Pod) string {
@@ -139,7 +132,7 @@ func (f *Facts) shortageOfSlots(waits string, pod *corev1.Pod, message string) [
 	case len(f.Instance.Spec.Nodes) == 0:
 		return findingf("", "%sno node sees the device.", waits)
 	}
-	return findingf(f.schedulerRemedy(),
+	return findingf(schedulerRemedy,
 		"%s%d of %d slots are free, on %s. The scheduler reports: %s",
 		waits, free, f.Instance.Spec.Capacity, strings.Join(f.Instance.Spec.Nodes, ", "), message)
 }
@@ -169,7 +162,7 @@ func (f *Facts) shortageOfDevices(waits string, pod *corev1.Pod, message string)
 	case len(nodes) == 0:
 		return findingf("", "%s, but no node sees any.", waits)
 	case most >= wanted:
-		return findingf(f.schedulerRemedy(),
+		return findingf(schedulerRemedy,
 			"%s. Enough of them have a free slot, on %s. The scheduler reports: %s", waits, strings.Join(nodes, ", "), message)
 	}
 	const maxNodes = 5

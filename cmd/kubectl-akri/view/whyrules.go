@@ -37,7 +37,6 @@ var whyRules = []struct {
 	{anyExplainedOne, (*Facts).nodesDown},
 	{aParent, func(f *Facts) []finding.Mistake { return f.System.Problems(Controller) }},
 	{aParent, func(f *Facts) []finding.Mistake { return f.System.Problems(Webhook) }},
-	{aParent, (*Facts).handlerDown},
 	{aPod, (*Facts).unknownResources},
 	{aParent | aRequestedOne, (*Facts).deleted},
 	{anInstance, (*Facts).configurationMissing},
@@ -171,13 +170,6 @@ func (f *Facts) nodesDown() []finding.Mistake {
 	return findings
 }
 
-func (f *Facts) handlerDown() []finding.Mistake {
-	if f.Configuration == nil {
-		return nil
-	}
-	return f.System.Problems(f.Configuration.Spec.DiscoveryHandler.Name)
-}
-
 func (f *Facts) notReconciled() []finding.Mistake {
 	p := f.parent()
 	written := func(c metav1.Condition) bool { return c.Reason != v0.ReasonPending } // the default
@@ -209,9 +201,6 @@ func (f *Facts) discoveryFails() []finding.Mistake {
 	failures := f.Configuration.Status.DiscoveryFailures
 	if discovering := meta.FindStatusCondition(f.Configuration.Status.Conditions, v0.ConditionDiscovering); discovering != nil &&
 		discovering.Reason == v0.ReasonHandlerMissing {
-		if len(f.handlerDown()) > 0 {
-			return nil
-		}
 		return findingf(f.handlerRemedy(), "No device can be found: %s", discovering.Message)
 	}
 	// Where the handler is refused, it does not matter that others do not have it.
@@ -239,7 +228,7 @@ func (f *Facts) handlerRemedy() string {
 	if _, found := builtin.Validators[name]; !found {
 		return "Akri has none with this name, but " + strings.Join(slices.Sorted(maps.Keys(builtin.Validators)), ", ")
 	}
-	return "with the chart, --set handlers." + name + ".enabled=true installs this one"
+	return "with the chart, --set handlers." + name + ".enabled=true installs this one; its Pods: kubectl get pods -A | grep discovery"
 }
 
 func (f *Facts) noDevices() []finding.Mistake {
