@@ -97,8 +97,7 @@ func (s *System) broken(w *Workload) []finding.Mistake {
 		if problem := podProblem(pod); problem != "" && ComponentOf(pod.Labels) == component && (w.Wanted > 0 || w.Kind == "DaemonSet") {
 			cause, remedy = problem, podRemedy(pod)
 			if complaint := s.nodeProblem(pod.Spec.NodeName); complaint != "" {
-				return findingf(nodeRemedy(pod.Spec.NodeName), "%s %s/%s is not ready: node %s %s.", w.Kind, w.Namespace, w.Name,
-					pod.Spec.NodeName, complaint)
+				cause, remedy = fmt.Sprintf("node %s %s", pod.Spec.NodeName, complaint), nodeRemedy(pod.Spec.NodeName)
 			}
 		}
 	}
