@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -93,9 +92,6 @@ func (c *cluster) system(ctx context.Context, namespace string) (*view.System, e
 			Wanted: d.Status.DesiredNumberScheduled, Ready: d.Status.NumberReady})
 	}
 	s.Pods = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return view.ComponentOf(pod.Labels) == "" })
-	registration := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1",
-		Kind: "ValidatingWebhookConfiguration"}}
-	s.Guarded = c.Get(ctx, client.ObjectKey{Name: "akri-configurations"}, registration) == nil
 	var nodes corev1.NodeList
 	err := c.List(ctx, &nodes)
 	if err == nil {

@@ -21,9 +21,7 @@ type System struct {
 	Workloads []Workload
 	Searched  bool
 	Pods      []corev1.Pod // of all components
-	// Guarded reports whether the API server asks the webhook about Configurations.
-	Guarded bool
-	Nodes   []corev1.Node // nil if they may not be listed
+	Nodes     []corev1.Node // nil if they may not be listed
 }
 
 // Workload is what matters of a Deployment or a DaemonSet.
@@ -65,7 +63,7 @@ func (s *System) Problems(components ...string) (found []finding.Mistake) {
 				found = append(found, s.broken(w)...)
 			}
 		}
-		if !exists && s.Searched && (component != Webhook || s.Guarded) {
+		if !exists && s.Searched && component != Webhook { // Akri works without one
 			state, remedy := "installed", "install it again, which keeps Configurations, Instances and their objects: kubectl apply "+
 				"--server-side -k config/default, or with its values: helm upgrade --install -n akri-system akri CHART"
 			if s.Namespace != "" {

@@ -20,7 +20,7 @@ func workload(kind, name string, wanted, ready int32) Workload {
 // installed returns an installation on two nodes that works, after change.
 func installed(change func(*System)) *System {
 	s := &System{
-		Searched: true, Guarded: true,
+		Searched: true,
 		Workloads: []Workload{workload("Deployment", "akri-controller", 1, 1), workload("Deployment", "akri-webhook", 1, 1),
 			workload("DaemonSet", "akri-agent", 2, 2), workload("DaemonSet", "akri-onvif-discovery", 2, 2)},
 		Pods: []corev1.Pod{agentPod("agent-a", "node1", running(corev1.ConditionTrue)),
@@ -67,11 +67,9 @@ func TestSystem(t *testing.T) {
 		"the controller is gone": {without("akri-controller"),
 			[]string{"Akri's controller is not installed: no objects of devices are created, repaired or deleted. → install it again"}},
 		"Deployments may not be listed": {func(s *System) { s.Searched, s.Workloads = false, nil }, []string{"No problem found"}},
-		"the webhook is gone": {without("akri-webhook"),
-			[]string{"Akri's webhook is not installed: the API server rejects new and changed Configurations. → install it again"}},
-		"no webhook is wanted": {func(s *System) { without("akri-webhook")(s); s.Guarded = false }, []string{"No problem found"}},
+		"no webhook is wanted": {without("akri-webhook"), []string{"No problem found"}},
 		"Akri is gone": {func(s *System) { s.Workloads, s.Pods = nil, nil },
-			[]string{"Akri's agent is not installed", "Akri's controller is not installed", "Akri's webhook is not installed"}},
+			[]string{"Akri's agent is not installed", "Akri's controller is not installed"}},
 		"the webhook has no image": {
 			func(s *System) {
 				lost("akri-webhook")(s)
