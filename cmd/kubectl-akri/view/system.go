@@ -20,7 +20,7 @@ type System struct {
 	// Workloads are Akri's. Searched reports whether these are all.
 	Workloads []Workload
 	Searched  bool
-	Pods      []corev1.Pod // of all components
+	Pods      []corev1.Pod  // of all components
 	Nodes     []corev1.Node // nil if they may not be listed
 }
 

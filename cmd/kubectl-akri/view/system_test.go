@@ -67,7 +67,7 @@ func TestSystem(t *testing.T) {
 		"the controller is gone": {without("akri-controller"),
 			[]string{"Akri's controller is not installed: no objects of devices are created, repaired or deleted. → install it again"}},
 		"Deployments may not be listed": {func(s *System) { s.Searched, s.Workloads = false, nil }, []string{"No problem found"}},
-		"no webhook is wanted": {without("akri-webhook"), []string{"No problem found"}},
+		"no webhook is wanted":          {without("akri-webhook"), []string{"No problem found"}},
 		"Akri is gone": {func(s *System) { s.Workloads, s.Pods = nil, nil },
 			[]string{"Akri's agent is not installed", "Akri's controller is not installed"}},
 		"the webhook has no image": {
