@@ -65,13 +65,10 @@ func failedPod(pod *corev1.Pod, name string) []finding.Mistake {
 // created another since, which has not failed: then the Pod is history.
 func replaced(pod *corev1.Pod, pods []corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.Kind != "ReplicaSet" && owner.Kind != "Job" {
-		return false
-	}
 	return slices.ContainsFunc(pods, func(other corev1.Pod) bool {
 		its := metav1.GetControllerOfNoCopy(&other)
-		return its != nil && its.UID == owner.UID && other.Status.Phase != corev1.PodFailed &&
-			pod.CreationTimestamp.Before(&other.CreationTimestamp)
+		return owner != nil && (owner.Kind == "ReplicaSet" || owner.Kind == "Job") && its != nil && its.UID == owner.UID &&
+			other.Status.Phase != corev1.PodFailed && pod.CreationTimestamp.Before(&other.CreationTimestamp)
 	})
 }
 
