@@ -118,8 +118,8 @@ func nodeRemedy(name string) string {
 }
 
 // placement is what lets a DaemonSet run on more nodes.
-const placement = "if it should run there: correct nodeSelector or tolerations of the DaemonSet (agent.nodeSelector and agent.tolerations " +
-	"in the chart); kubectl events -A --types=Warning has other reasons"
+const placement = "if it should run there: correct nodeSelector or tolerations of the DaemonSet (agent.nodeSelector and " +
+	"agent.tolerations in the chart); kubectl events -A --types=Warning has other reasons"
 
 // excludes returns why a DaemonSet does not run on a node.
 func (w *Workload) excludes(node *corev1.Node) string {
