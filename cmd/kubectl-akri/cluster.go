@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,12 +98,9 @@ func (a access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.Ro
 		config.Wrap(wrap)
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		v0.AddToScheme, corev1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("register kinds: %w", err)
-		}
+	err = errors.Join(v0.AddToScheme(scheme), corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme))
+	if err != nil {
+		return nil, fmt.Errorf("register kinds: %w", err)
 	}
 	c := &cluster{config: config}
 	if c.namespace, err = a.selectedNamespace(); err != nil {

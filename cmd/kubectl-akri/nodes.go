@@ -75,6 +75,6 @@ func (c *cluster) nodeFacts(ctx context.Context, namespace string) (*view.NodeFa
 	if err != nil {
 		return nil, err
 	}
-	instances, configurations, _, err := c.devices(ctx, agentNamespace)
+	instances, configurations, _, err := c.devices(ctx, c.namespace)
 	return &view.NodeFacts{System: system, Instances: instances, Configurations: configurations}, err
 }

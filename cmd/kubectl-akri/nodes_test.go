@@ -13,8 +13,8 @@ import (
 
 func TestNodes(t *testing.T) {
 	w := newWorld(t)
-	w.run("", "nodes", "-n", w.Namespace).want(t, 0, "NODE", "note: Akri's controller is not installed", "note: Akri's agent is not installed",
-		"→ install it again")
+	w.run("", "nodes", "-n", w.Namespace).want(t, 0, "NODE", "note: Akri's controller is not in namespace", "note: Akri's agent is not in",
+		"→ without -n")
 	node, bare := w.Namespace+"-a", w.Namespace+"-b" // Nodes are those of other tests, too
 	w.Apply(example + `
 ---
@@ -60,5 +60,5 @@ spec: {nodeName: node-d, containers: [{name: agent, image: agent}]}
 	w.as("lister", `[{apiGroups: [""], resources: [pods], verbs: [list]},`+
 		`{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [list]}]`).
 		run("", "nodes", "-n", w.Namespace).want(t, 0, node, "ready", "note: no permission to list DaemonSets", "no permission to list Nodes",
-		"no permission to list Instances, so")
+		"no permission to list Instances in other namespaces, so")
 }

@@ -45,7 +45,8 @@ func TestAuthorOfOneNamespace(t *testing.T) {
 	author.run("", "diff", "cam").want(t, 1, "cam-1-svc")
 	author.run("", "rbac", "cam").want(t, 0, "- secrets", "note: these are all roles that are needed")
 	author.run("", "version").want(t, 0, "kubectl-akri", "note: no permission to list Pods, so a cause can be missing (the ClusterRole")
-	author.run("", "nodes").want(t, 0, "NODE", "note: no permission to list Pods, ", "note: no permission to list Instances, ")
+	author.run("", "nodes").want(t, 0, "NODE", "note: no permission to list Pods, ",
+		"note: no permission to list Instances in other namespaces, ")
 
 	w.grant("doctor", installed(t, "people.yaml", "akri-diagnose"))
 	doctor := func(args ...string) commandResult {

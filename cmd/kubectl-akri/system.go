@@ -5,13 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
@@ -71,41 +69,33 @@ func (c *cluster) devices(ctx context.Context, namespace string, options ...clie
 // system reads what tells about Akri itself, and the nodes. Without a namespace, Akri is
 // searched in all of them, or else where it is installed unless someone chose another.
 func (c *cluster) system(ctx context.Context, namespace string) (*view.System, error) {
-	s := &view.System{Namespace: cmp.Or(namespace, agentNamespace), Searched: true, Renewed: map[string]time.Time{}}
-	labels := client.MatchingLabels{"app.kubernetes.io/part-of": "akri"}
-	for _, kind := range []string{"Deployment", "DaemonSet"} {
-		list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "apps/v1", "kind": kind + "List"}}
-		all, err := c.everywhere(ctx, kind+"s", list, s.Namespace, client.InNamespace(namespace), labels)
+	var deployments appsv1.DeploymentList
+	var daemonSets appsv1.DaemonSetList
+	var pods corev1.PodList
+	s := &view.System{Namespace: namespace, Searched: true}
+	for i, list := range []client.ObjectList{&deployments, &daemonSets, &pods} {
+		things := []string{"Deployments", "DaemonSets", "Pods"}[i]
+		all, err := c.everywhere(ctx, things, list, cmp.Or(namespace, agentNamespace), client.InNamespace(namespace),
+			client.MatchingLabels{"app.kubernetes.io/part-of": "akri"})
 		if s.Searched = s.Searched && all; err != nil {
 			return nil, err
 		}
-		for i := range list.Items {
-			workload, err := decode[view.Workload](list.Items[i].Object)
-			if err != nil {
-				return nil, err
-			}
-			s.Workloads = append(s.Workloads, *workload)
-		}
 	}
-	var pods corev1.PodList
-	if _, err := c.everywhere(ctx, "Pods", &pods, s.Namespace, client.InNamespace(namespace), labels); err != nil {
-		return nil, err
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		s.Workloads = append(s.Workloads, view.Workload{ObjectMeta: d.ObjectMeta, Kind: "Deployment", Pod: d.Spec.Template.Spec,
+			Wanted: ptr.Deref(d.Spec.Replicas, 1), Ready: d.Status.ReadyReplicas})
+	}
+	for i := range daemonSets.Items {
+		d := &daemonSets.Items[i]
+		s.Workloads = append(s.Workloads, view.Workload{ObjectMeta: d.ObjectMeta, Kind: "DaemonSet", Pod: d.Spec.Template.Spec,
+			Wanted: d.Status.DesiredNumberScheduled, Ready: d.Status.NumberReady})
 	}
 	s.Pods = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return view.ComponentOf(pod.Labels) == "" })
-	registration := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1",
-		Kind: "ValidatingWebhookConfiguration"}}
-	s.Guarded = c.Get(ctx, client.ObjectKey{Name: "akri-configurations"}, registration) == nil
 	var nodes corev1.NodeList
 	err := c.List(ctx, &nodes)
 	if err == nil {
 		s.Nodes = append([]corev1.Node{}, nodes.Items...)
-	}
-	var leases coordinationv1.LeaseList
-	_ = c.List(ctx, &leases) // they only tell earlier what the nodes tell
-	for i := range leases.Items {
-		if renewed := leases.Items[i].Spec.RenewTime; renewed != nil {
-			s.Renewed[leases.Items[i].Name] = renewed.Time
-		}
 	}
 	return s, c.permitted("list Nodes", err)
 }

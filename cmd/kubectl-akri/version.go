@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -77,7 +78,8 @@ func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, t
 	if err != nil {
 		return err
 	}
-	to.Namespace, to.Notes = system.Namespace, api.notes
+	defer api.printNotes(streams)
+	to.Namespace = cmp.Or(to.Namespace, agentNamespace)
 	for _, problem := range system.Problems(view.Controller, view.Agent, view.Webhook) {
 		to.Notes = append(to.Notes, problem.Cause)
 	}

@@ -15,7 +15,7 @@ import (
 
 func TestVersion(t *testing.T) {
 	w := newWorld(t)
-	w.run("", "version", "-n", w.Namespace).want(t, 0, version.String(), "Kubernetes", "note: Akri's controller is not installed")
+	w.run("", "version", "-n", w.Namespace).want(t, 0, version.String(), "Kubernetes", "note: Akri's controller is not in namespace")
 	pod := func(name, labels, image string) string {
 		return `
 apiVersion: v1

@@ -1,14 +1,12 @@
 package manifest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -93,23 +91,8 @@ func readFile(streams cli.Streams, name string) (*File, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if json.Valid(f.Data) {
-		f.Data = pair.ReplaceAllFunc(f.Data, decodePair)
-	}
 	f.Documents, f.Err = source.Parse(f.Name, f.Data)
 	return f, nil
-}
-
-// pair matches a character that JSON writes as two escapes, such as an emoji, which YAML does not
-// know. It also matches an escaped backslash, so that what follows one is not taken for an escape.
-var pair = regexp.MustCompile(`\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
-
-func decodePair(escapes []byte) []byte {
-	var character string
-	if len(escapes) == 2 || json.Unmarshal(slices.Concat([]byte(`"`), escapes, []byte(`"`)), &character) != nil {
-		return escapes
-	}
-	return []byte(character)
 }
 
 // lines returns the lines of the named file, or nil if it is not one of all.

@@ -172,18 +172,12 @@ func checkRendered(in *cases.Input) (findings []finding.Finding) {
 	for _, o := range objects {
 		refused = append(refused, schema.CheckBuiltIn(o.Content, o)...)
 	}
-	// What is found near a mistake follows from it: the objects lack its value. A name of
-	// several objects is no such mistake.
-	failed := slices.DeleteFunc(slices.Clone(mistakes), func(f finding.Finding) bool { return f.For == "" })
-	findings = appendNew(findings, in, mistakes, in.Mistakes)
-	findings = appendNew(findings, in, refused, slices.Concat(in.Mistakes, failed))
-	return append(findings, advise(in, objects, slices.Concat(in.Mistakes, mistakes))...)
-}
-
-// appendNew appends those of found that are not near a mistake and that the findings do not
-// have yet. With sample devices, one finding for a field is enough.
-func appendNew(findings []finding.Finding, in *cases.Input, found, mistakes []finding.Finding) []finding.Finding {
-	for _, f := range found {
+	lacking := in.Mistakes // the objects lack their values
+	for i, f := range slices.Concat(mistakes, refused) {
+		if i == len(mistakes) { // and those that failed, but not the names of several objects
+			failed := slices.DeleteFunc(slices.Clone(mistakes), func(k finding.Finding) bool { return k.For == "" })
+			lacking = slices.Concat(lacking, failed)
+		}
 		near := func(k finding.Finding) bool { return within(f.Path, k.Path) || within(k.Path, f.Path) }
 		if in.Sampled {
 			if f.For = ""; f.Level == finding.Warning {
@@ -193,11 +187,11 @@ func appendNew(findings []finding.Finding, in *cases.Input, found, mistakes []fi
 		same := func(k finding.Finding) bool {
 			return k == f || in.Sampled && k.Position == f.Position && k.Path == f.Path && k.Hint == f.Hint
 		}
-		if !slices.ContainsFunc(mistakes, near) && !slices.ContainsFunc(findings, same) {
+		if !slices.ContainsFunc(lacking, near) && !slices.ContainsFunc(findings, same) {
 			findings = append(findings, f)
 		}
 	}
-	return findings
+	return append(findings, advise(in, objects, slices.Concat(in.Mistakes, mistakes))...)
 }
 
 // advise warns of objects that will not work as expected, alone or together, with devices that

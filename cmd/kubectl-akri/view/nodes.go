@@ -26,11 +26,9 @@ type NodeFacts struct {
 // NodeReport is what the API server tells about a node and its agent.
 type NodeReport struct {
 	Node string `json:"node"`
-	// Agent is ready, not ready or none. Problem is the reason if it is not ready.
+	// Agent is ready, not ready or none. Problem is the reason if it is not ready or none.
 	Agent   string `json:"agent"`
 	Problem string `json:"problem,omitempty"`
-	// Absent is the reason why the node has no agent, with the command that changes that.
-	Absent string `json:"absent,omitempty"`
 	// Pod is the agent's: NAMESPACE/NAME. Version is its image if that tells no version.
 	Pod     string `json:"pod,omitempty"`
 	Version string `json:"version,omitempty"`
@@ -38,8 +36,6 @@ type NodeReport struct {
 	Slots    NodeSlots     `json:"slots"`
 	Devices  []NodeDevice  `json:"devices,omitempty"`
 	Failures []NodeFailure `json:"failures,omitempty"`
-	// Handlers are the problems of the handlers' Pods on the node.
-	Handlers []string `json:"handlers,omitempty"`
 }
 
 // NodeSlots are numbers of slots, as a node sees them: those that the node owns are held,
@@ -87,14 +83,7 @@ func (f *NodeFacts) Reports() []NodeReport {
 			report.Problem = "the node " + complaint
 		}
 		if cause, remedy := f.agentProblem(report.Node); report.Agent == "none" && cause != "" {
-			report.Absent = cause + ": " + remedy
-		}
-	}
-	for i := range f.Pods {
-		pod := &f.Pods[i]
-		if handler := ComponentOf(pod.Labels); rank(handler) == len(order) && pod.Spec.NodeName != "" && podProblem(pod) != "" {
-			report := at(pod.Spec.NodeName)
-			report.Handlers = append(report.Handlers, fmt.Sprintf("handler %s: %s", handler, podProblem(pod)))
+			report.Problem = cause + ": " + remedy
 		}
 	}
 	for i := range f.Instances {
@@ -116,7 +105,7 @@ func (f *NodeFacts) Reports() []NodeReport {
 	}
 	all := make([]NodeReport, 0, len(reports))
 	for _, node := range slices.Sorted(maps.Keys(reports)) {
-		if reports[node].Problem != "" {
+		if reports[node].Problem != "" && reports[node].Pod != "" {
 			reports[node].Agent = "not ready"
 		}
 		all = append(all, *reports[node])
@@ -129,7 +118,7 @@ func (s *System) agents() map[string]*corev1.Pod {
 	latest := map[string]*corev1.Pod{}
 	for i := range s.Pods {
 		pod := &s.Pods[i]
-		node := pod.Spec.NodeName
+		node := nodeOf(pod)
 		if node == "" || ComponentOf(pod.Labels) != Agent {
 			continue
 		}
@@ -138,6 +127,19 @@ func (s *System) agents() map[string]*corev1.Pod {
 		}
 	}
 	return latest
+}
+
+// nodeOf returns the node of a DaemonSet's Pod, or "": the scheduler puts it on the one that the
+// DaemonSet controller requires.
+func nodeOf(pod *corev1.Pod) string {
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			if len(term.MatchFields) > 0 { // metadata.name is the only field
+				return term.MatchFields[0].Values[0]
+			}
+		}
+	}
+	return pod.Spec.NodeName
 }
 
 // podProblem returns the reason why the program in a Pod is not ready, or "".
@@ -206,7 +208,7 @@ func Node(out io.Writer, r *NodeReport) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Node %s  agent %s\n", r.Node, r.Agent)
 	if r.Pod == "" {
-		fmt.Fprintln(&b, "  pod      none: "+text.OneLine(cmp.Or(r.Absent, "no DaemonSet of the agent runs there")))
+		fmt.Fprintln(&b, "  pod      none: "+text.OneLine(cmp.Or(r.Problem, "no DaemonSet of the agent runs there")))
 	} else {
 		fmt.Fprintf(&b, "  pod      %s\n  version  %s\n", r.Pod, text.OneLine(r.Version))
 	}
@@ -227,10 +229,9 @@ func Node(out io.Writer, r *NodeReport) error {
 // notes returns what needs attention on the node. A node without an agent, such as one of
 // the control plane, is usually meant to have none.
 func (r *NodeReport) notes() (notes []string) {
-	if r.Problem != "" {
+	if r.Problem != "" && r.Pod != "" {
 		notes = append(notes, r.Problem)
 	}
-	notes = append(notes, r.Handlers...)
 	for _, failure := range r.Failures {
 		notes = append(notes, fmt.Sprintf("discovery of %s/%s fails, handler %s: %s",
 			failure.Namespace, failure.Configuration, failure.Handler, failure.Message))

@@ -61,14 +61,14 @@ func failedPod(pod *corev1.Pod, name string) []finding.Mistake {
 	return findingf(remedy, "%s has failed on %s: %s", name, pod.Spec.NodeName, why)
 }
 
-// replaced reports whether the controller of a Pod has created another since, which has not
-// failed: then the Pod is history.
+// replaced reports whether the controller of a Pod, if it has one Pod after the other, has
+// created another since, which has not failed: then the Pod is history.
 func replaced(pod *corev1.Pod, pods []corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return slices.ContainsFunc(pods, func(other corev1.Pod) bool {
 		its := metav1.GetControllerOfNoCopy(&other)
-		return owner != nil && its != nil && its.UID == owner.UID && other.Status.Phase != corev1.PodFailed &&
-			pod.CreationTimestamp.Before(&other.CreationTimestamp)
+		return owner != nil && (owner.Kind == "ReplicaSet" || owner.Kind == "Job") && its != nil && its.UID == owner.UID &&
+			other.Status.Phase != corev1.PodFailed && pod.CreationTimestamp.Before(&other.CreationTimestamp)
 	})
 }
 

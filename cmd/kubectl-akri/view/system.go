@@ -5,44 +5,32 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"akri.sh/akri/internal/finding"
 )
 
 // System is what the API server tells about Akri itself, and about the nodes.
 type System struct {
-	// Namespace is the one in which Akri was searched at least.
+	// Namespace is the only one in which Akri was searched, or "".
 	Namespace string
 	// Workloads are Akri's. Searched reports whether these are all.
 	Workloads []Workload
 	Searched  bool
-	Pods      []corev1.Pod // of all components
-	// Guarded reports whether the API server asks the webhook about Configurations.
-	Guarded bool
-	Nodes   []corev1.Node // nil if they may not be listed
-	// Renewed is when the holders of Leases, such as kubelets, have renewed them, by name.
-	Renewed map[string]time.Time
+	Pods      []corev1.Pod  // of all components
+	Nodes     []corev1.Node // nil if they may not be listed
 }
 
 // Workload is what matters of a Deployment or a DaemonSet.
 type Workload struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
-		Replicas *int32                 `json:"replicas"`
-		Template corev1.PodTemplateSpec `json:"template"`
-	} `json:"spec"`
-	Status struct {
-		ReadyReplicas          int32 `json:"readyReplicas"`
-		NumberReady            int32 `json:"numberReady"`
-		DesiredNumberScheduled int32 `json:"desiredNumberScheduled"`
-	} `json:"status"`
+	metav1.ObjectMeta
+
+	Kind          string
+	Pod           corev1.PodSpec // of its template
+	Wanted, Ready int32          // numbers of Pods
 }
 
 // impacts says what does not work without a component.
@@ -62,68 +50,61 @@ func ComponentOf(labels map[string]string) string {
 	return ""
 }
 
-// Problems returns why components, or handlers of these names, do not work: they are
-// missing, or have no Pods that are ready.
+// Problems returns why components do not work: they are missing, or have no Pods that are ready.
 func (s *System) Problems(components ...string) (found []finding.Mistake) {
 	for _, component := range components {
 		if s == nil {
 			break
 		}
-		is := func(labels map[string]string) bool { // a name in labels has dashes instead of capital letters
-			return strings.EqualFold(strings.ReplaceAll(ComponentOf(labels), "-", ""), strings.ReplaceAll(component, "-", ""))
-		}
-		exists := slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return is(pod.Labels) })
+		exists := slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return ComponentOf(pod.Labels) == component })
 		for i := range s.Workloads {
-			if w := &s.Workloads[i]; is(w.Labels) {
+			if w := &s.Workloads[i]; ComponentOf(w.Labels) == component {
 				exists = true
 				found = append(found, s.broken(w)...)
 			}
 		}
-		if impact := impacts[component]; !exists && s.Searched && impact != "" && (component != Webhook || s.Guarded) {
-			found = append(found, findingf("install it again, which keeps Configurations, Instances and their objects: kubectl apply "+
-				"--server-side -k config/default, or with its values: helm upgrade --install -n "+s.Namespace+" akri CHART",
-				"Akri's %s is not installed: %s.", component, impact)...)
+		if !exists && s.Searched && component != Webhook { // Akri works without one
+			state, remedy := "installed", "install it again, which keeps Configurations, Instances and their objects: kubectl apply "+
+				"--server-side -k config/default, or with its values: helm upgrade --install -n akri-system akri CHART"
+			if s.Namespace != "" {
+				state, remedy = "in namespace "+s.Namespace+" (-n)", "without -n, all namespaces are searched"
+			}
+			found = append(found, findingf(remedy, "Akri's %s is not %s: %s.", component, state, impacts[component])...)
 		}
 	}
 	return found
 }
 
-// broken returns why a workload does not work. A Deployment works while one of its Pods is
-// ready, and agents have problems of their nodes.
+// broken returns why a component does not work. It works while one of its Pods is ready, and
+// agents have problems of their nodes.
 func (s *System) broken(w *Workload) []finding.Mistake {
 	component := ComponentOf(w.Labels)
-	wanted, ready := ptr.Deref(w.Spec.Replicas, w.Status.DesiredNumberScheduled), w.Status.ReadyReplicas+w.Status.NumberReady
-	if ready > 0 && (w.Kind == "Deployment" || component == Agent || ready >= wanted) {
+	if w.Ready > 0 {
 		return nil
 	}
 	object := fmt.Sprintf("-n %s %s/%s", w.Namespace, strings.ToLower(w.Kind), w.Name)
 	cause, remedy := "it has no Pods", fmt.Sprintf("kubectl events -n %s --types=Warning has the reason", w.Namespace)
 	switch {
-	case wanted == 0 && w.Kind == "Deployment":
+	case w.Wanted == 0 && w.Kind == "Deployment":
 		cause, remedy = "it has 0 replicas", "kubectl scale --replicas=1 "+object
-	case wanted == 0 && len(s.Nodes) > 0:
-		cause, remedy = w.excludes(&s.Nodes[0])
+	case w.Wanted == 0:
+		cause, remedy = "its nodeSelector or its tolerations fit no node", placement
 	}
 	for i := range s.Pods {
 		pod := &s.Pods[i]
-		if problem := podProblem(pod); problem != "" && ComponentOf(pod.Labels) == component && (wanted > 0 || w.Kind == "DaemonSet") {
+		if problem := podProblem(pod); problem != "" && ComponentOf(pod.Labels) == component && (w.Wanted > 0 || w.Kind == "DaemonSet") {
 			cause, remedy = problem, podRemedy(pod)
 			if complaint := s.nodeProblem(pod.Spec.NodeName); complaint != "" {
-				return findingf(nodeRemedy(pod.Spec.NodeName), "%s %s/%s is not ready: node %s %s.", w.Kind, w.Namespace, w.Name,
-					pod.Spec.NodeName, complaint)
+				cause, remedy = fmt.Sprintf("node %s %s", pod.Spec.NodeName, complaint), nodeRemedy(pod.Spec.NodeName)
 			}
 		}
 	}
 	for _, revision := range []string{"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"} {
-		if wanted > 0 && w.Annotations[revision] > "1" {
+		if w.Wanted > 0 && w.Annotations[revision] > "1" {
 			remedy = "kubectl rollout undo " + object + " if its last change is the cause; else " + remedy
 		}
 	}
-	impact, found := impacts[component]
-	if !found {
-		impact = "the handler does not find devices there"
-	}
-	return findingf(remedy, "%s %s/%s is not ready, so %s:\n%s", w.Kind, w.Namespace, w.Name, impact, cause)
+	return findingf(remedy, "%s %s/%s is not ready, so %s:\n%s", w.Kind, w.Namespace, w.Name, impacts[component], cause)
 }
 
 // podRemedy returns the commands that tell why a Pod of Akri does not work.
@@ -136,23 +117,25 @@ func nodeRemedy(name string) string {
 	return "kubectl describe node " + name + ", and on the node: systemctl status kubelet"
 }
 
-// excludes returns why a DaemonSet does not run on a node, and the command that lets it.
-func (w *Workload) excludes(node *corev1.Node) (cause, remedy string) {
-	for _, key := range slices.Sorted(maps.Keys(w.Spec.Template.Spec.NodeSelector)) {
-		if value := w.Spec.Template.Spec.NodeSelector[key]; node.Labels[key] != value {
-			return fmt.Sprintf("the nodeSelector of DaemonSet %s wants %s=%s, which node %s does not have", w.Name, key, value, node.Name),
-				fmt.Sprintf("kubectl label node --overwrite %s %s=%s, or correct the nodeSelector", node.Name, key, value)
+// placement is what lets a DaemonSet run on more nodes.
+const placement = "if it should run there: correct nodeSelector or tolerations of the DaemonSet (agent.nodeSelector and " +
+	"agent.tolerations in the chart); kubectl events -A --types=Warning has other reasons"
+
+// excludes returns why a DaemonSet does not run on a node.
+func (w *Workload) excludes(node *corev1.Node) string {
+	for _, key := range slices.Sorted(maps.Keys(w.Pod.NodeSelector)) {
+		if value := w.Pod.NodeSelector[key]; node.Labels[key] != value {
+			return fmt.Sprintf("the nodeSelector of DaemonSet %s wants %s=%s, which node %s does not have", w.Name, key, value, node.Name)
 		}
 	}
 	for _, taint := range node.Spec.Taints {
 		tolerates := func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), &taint, false) }
 		automatic := strings.HasPrefix(taint.Key, "node.kubernetes.io/") // the DaemonSet controller adds tolerations
-		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !automatic && !slices.ContainsFunc(w.Spec.Template.Spec.Tolerations, tolerates) {
-			return fmt.Sprintf("DaemonSet %s does not tolerate the taint %s of node %s", w.Name, taint.ToString(), node.Name),
-				fmt.Sprintf("kubectl taint node %s %s-, or add a toleration", node.Name, taint.ToString())
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !automatic && !slices.ContainsFunc(w.Pod.Tolerations, tolerates) {
+			return fmt.Sprintf("DaemonSet %s does not tolerate the taint %s of node %s", w.Name, taint.ToString(), node.Name)
 		}
 	}
-	return "no Pod of DaemonSet " + w.Name + " is on node " + node.Name, "kubectl events -n " + w.Namespace + " --types=Warning"
+	return "no Pod of DaemonSet " + w.Name + " is on node " + node.Name
 }
 
 // agentProblem returns why a node has no agent that works, and what to do about it.
@@ -166,18 +149,16 @@ func (s *System) agentProblem(name string) (cause, remedy string) {
 	for i := range s.Workloads {
 		for j := range s.Nodes {
 			if w := &s.Workloads[i]; ComponentOf(w.Labels) == Agent && s.Nodes[j].Name == name {
-				return w.excludes(&s.Nodes[j])
+				return w.excludes(&s.Nodes[j]), placement
 			}
 		}
 	}
 	return "", ""
 }
 
-// nodeProblem returns what is wrong with a node, or "". The Lease of its kubelet is old most
-// of a minute before the node is not Ready.
+// nodeProblem returns what is wrong with a node, or "". A Pod that is not scheduled has none.
 func (s *System) nodeProblem(name string) string {
-	const maxAge = 25 * time.Second // a kubelet renews it every ten
-	if s == nil || s.Nodes == nil {
+	if name == "" || s == nil || s.Nodes == nil {
 		return ""
 	}
 	i := slices.IndexFunc(s.Nodes, func(node corev1.Node) bool { return node.Name == name })
@@ -187,11 +168,6 @@ func (s *System) nodeProblem(name string) string {
 	for _, condition := range s.Nodes[i].Status.Conditions {
 		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
 			return strings.TrimSuffix("is not Ready: "+condition.Message, ": ")
-		}
-	}
-	for _, other := range s.Renewed {
-		if renewed, found := s.Renewed[name]; found && other.Sub(renewed) > maxAge { // by the clocks of the cluster
-			return fmt.Sprintf("is silent: its kubelet has not renewed its Lease since %s", renewed.UTC().Format(time.TimeOnly+" MST"))
 		}
 	}
 	return ""

@@ -3,7 +3,6 @@ package view
 import (
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,26 +13,19 @@ func labelsOf(name string) map[string]string {
 }
 
 func workload(kind, name string, wanted, ready int32) Workload {
-	w := Workload{TypeMeta: metav1.TypeMeta{Kind: kind}, ObjectMeta: metav1.ObjectMeta{
-		Namespace: "akri-system", Name: name, Labels: labelsOf(name),
-	}}
-	if w.Status.DesiredNumberScheduled, w.Status.NumberReady = wanted, ready; kind == "Deployment" {
-		w.Spec.Replicas = &wanted
-	}
-	return w
+	return Workload{Kind: kind, Wanted: wanted, Ready: ready,
+		ObjectMeta: metav1.ObjectMeta{Namespace: "akri-system", Name: name, Labels: labelsOf(name)}}
 }
 
 // installed returns an installation on two nodes that works, after change.
 func installed(change func(*System)) *System {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	s := &System{
-		Namespace: "akri-system", Searched: true, Guarded: true,
+		Searched: true,
 		Workloads: []Workload{workload("Deployment", "akri-controller", 1, 1), workload("Deployment", "akri-webhook", 1, 1),
 			workload("DaemonSet", "akri-agent", 2, 2), workload("DaemonSet", "akri-onvif-discovery", 2, 2)},
 		Pods: []corev1.Pod{agentPod("agent-a", "node1", running(corev1.ConditionTrue)),
 			agentPod("agent-b", "node2", running(corev1.ConditionTrue))},
-		Nodes:   []corev1.Node{node("node1", corev1.ConditionTrue, ""), node("node2", corev1.ConditionTrue, "")},
-		Renewed: map[string]time.Time{"node1": now, "node2": now},
+		Nodes: []corev1.Node{node("node1", corev1.ConditionTrue, ""), node("node2", corev1.ConditionTrue, "")},
 	}
 	if change != nil {
 		change(s)
@@ -52,7 +44,7 @@ func TestSystem(t *testing.T) {
 		return func(s *System) {
 			for i := range s.Workloads {
 				if w := &s.Workloads[i]; w.Name == name {
-					w.Status.NumberReady = 0
+					w.Ready = 0
 				}
 			}
 		}
@@ -75,11 +67,9 @@ func TestSystem(t *testing.T) {
 		"the controller is gone": {without("akri-controller"),
 			[]string{"Akri's controller is not installed: no objects of devices are created, repaired or deleted. → install it again"}},
 		"Deployments may not be listed": {func(s *System) { s.Searched, s.Workloads = false, nil }, []string{"No problem found"}},
-		"the webhook is gone": {without("akri-webhook"),
-			[]string{"Akri's webhook is not installed: the API server rejects new and changed Configurations. → install it again"}},
-		"no webhook is wanted": {func(s *System) { without("akri-webhook")(s); s.Guarded = false }, []string{"No problem found"}},
+		"no webhook is wanted":          {without("akri-webhook"), []string{"No problem found"}},
 		"Akri is gone": {func(s *System) { s.Workloads, s.Pods = nil, nil },
-			[]string{"Akri's agent is not installed", "Akri's controller is not installed", "Akri's webhook is not installed"}},
+			[]string{"Akri's agent is not installed", "Akri's controller is not installed"}},
 		"the webhook has no image": {
 			func(s *System) {
 				lost("akri-webhook")(s)
@@ -94,11 +84,13 @@ func TestSystem(t *testing.T) {
 		"the agents run nowhere": {
 			func(s *System) {
 				s.Workloads[2], s.Pods = workload("DaemonSet", "akri-agent", 0, 0), nil
-				s.Workloads[2].Spec.Template.Spec.NodeSelector = map[string]string{"iot": "yes"}
+				s.Workloads[2].Pod.NodeSelector = map[string]string{"iot": "yes"}
 			},
 			[]string{"DaemonSet akri-system/akri-agent is not ready, so no devices are found, and Pods get none:\n" +
-				"the nodeSelector of DaemonSet akri-agent wants iot=yes, which node node1 does not have → " +
-				"kubectl label node --overwrite node1 iot=yes"}},
+				"its nodeSelector or its tolerations fit no node → if it should run there: correct nodeSelector"}},
+		"a nodeSelector excludes the agent of the node": {
+			func(s *System) { s.Pods, s.Workloads[2].Pod.NodeSelector = s.Pods[1:], map[string]string{"iot": "yes"} },
+			[]string{"the nodeSelector of DaemonSet akri-agent wants iot=yes, which node node1 does not have → if it should run there"}},
 		"a taint excludes the agent of the node": {
 			func(s *System) {
 				s.Pods = s.Pods[1:]
@@ -107,40 +99,42 @@ func TestSystem(t *testing.T) {
 			},
 			[]string{"Node node1, which sees the device, has no agent that works: " +
 				"DaemonSet akri-agent does not tolerate the taint gpu=a:NoSchedule of node node1 → " +
-				"kubectl taint node node1 gpu=a:NoSchedule-"}},
+				"if it should run there: correct nodeSelector or tolerations of the DaemonSet"}},
 		"the agent of the node crashes": {
 			func(s *System) { s.Pods[0].Status = waiting("", "CrashLoopBackOff", "").Status },
 			[]string{"Node node1, which sees the device, has no agent that works: Pod agent-a does not run: CrashLoopBackOff → " +
 				"kubectl describe pod -n akri-system agent-a, and kubectl logs -n akri-system agent-a"}},
 		"the agent of another node crashes": {func(s *System) { s.Pods[1].Status = waiting("", "CrashLoopBackOff", "").Status },
 			[]string{"No problem found"}},
-		"the kubelet is down": {func(s *System) { s.Renewed["node1"] = s.Renewed["node2"].Add(-27 * time.Second) },
-			[]string{"Node node1, which sees the device, is silent: its kubelet has not renewed its Lease since 11:59:33 UTC. → " +
-				"kubectl describe node node1, and on the node"}},
-		"the handler has no image on a node": {
-			func(s *System) { s.Workloads[3].Status.NumberReady = 1; pods(s, "akri-onvif-discovery", noImage) },
-			[]string{"DaemonSet akri-system/akri-onvif-discovery is not ready, so the handler does not find devices there:\n" +
-				"Pod akri-onvif-discovery-x does not run: ImagePullBackOff: x:1 → kubectl describe pod"}},
-		"the handler creates no Pods": {lost("akri-onvif-discovery"),
-			[]string{"DaemonSet akri-system/akri-onvif-discovery is not ready, so the handler does not find devices there:\n" +
-				"it has no Pods → kubectl events -n akri-system"}},
+		"the kubelet is down": {func(s *System) { s.Nodes[0] = node("node1", corev1.ConditionUnknown, "") },
+			[]string{"Node node1, which sees the device, is not Ready. → kubectl describe node node1, and on the node"}},
+		"the controller finds no node": {
+			func(s *System) {
+				s.Workloads[0].Ready = 0
+				p := pending("controller-x", "cpu", "0/2 nodes are available: 2 Insufficient cpu.")
+				p.Namespace, p.Labels = "akri-system", labelsOf("akri-controller")
+				s.Pods = append(s.Pods, p)
+			},
+			[]string{"akri-controller is not ready, so no objects of devices are created, repaired or deleted:\n" +
+				"Pod controller-x cannot be scheduled: 0/2 nodes are available: 2 Insufficient cpu. → kubectl describe pod"}},
+		"the agent of the node finds no room": {
+			func(s *System) {
+				p := pending("agent-a", "cpu", "1 Insufficient memory.")
+				p.Labels = labelsOf("akri-agent")
+				p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+						MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"node1"}}},
+					}}},
+				}}
+				s.Pods[0] = p
+			},
+			[]string{"Node node1, which sees the device, has no agent that works: " +
+				"Pod agent-a cannot be scheduled: 1 Insufficient memory. → kubectl describe pod"}},
+		"Akri is not in the namespace of -n": {func(s *System) { without("akri-agent")(s); s.Pods, s.Namespace = nil, "x" },
+			[]string{"Akri's agent is not in namespace x (-n): no devices are found, and Pods get none. → without -n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			compare(t, healthy(func(f *Facts) { f.System = installed(tc.change) }), tc.instance)
 		})
-	}
-}
-
-// TestHandlersOnNodes checks that the page of a node names handlers that do not run there.
-func TestHandlersOnNodes(t *testing.T) {
-	system := installed(nil)
-	p := agentPod("onvif-x", "node2", waiting("", "ImagePullBackOff", "x:1").Status)
-	p.Labels = labelsOf("akri-onvif-discovery")
-	system.Pods = append(system.Pods, p)
-	reports := (&NodeFacts{System: system}).Reports()
-	got := slices.Concat(reports[0].notes(), reports[1].notes())
-	want := []string{"handler onvif: Pod onvif-x does not run: ImagePullBackOff: x:1"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
 	}
 }

@@ -78,7 +78,7 @@ func VersionOf(pod *corev1.Pod) string {
 
 // Healthy reports whether all versions are known and equal, and nothing is missing.
 func (v *Versions) Healthy() bool {
-	unread := slices.ContainsFunc(v.Parts, func(part Part) bool { return part.Problem != "" })
+	unread := v.Kubernetes != "" && len(v.Parts) == 0 || slices.ContainsFunc(v.Parts, func(part Part) bool { return part.Problem != "" })
 	return len(v.Skew) == 0 && len(v.Notes) == 0 && !unread
 }
 

@@ -154,18 +154,11 @@ func TestConclude(t *testing.T) {
 		"slots free where the Pod may not run": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", short)) },
 			[]string{"1 of 2 slots are free, on node1. The scheduler reports: " + short +
-				" → kubectl describe node shows what each node has, and kubectl akri nodes its agent"},
-		},
-		"slots free on a node that is cordoned": {
-			func(f *Facts) {
-				f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", short+" 1 node(s) were unschedulable."))
-			},
-			[]string{"The scheduler reports: " + short + " 1 node(s) were unschedulable. → kubectl uncordon node1"},
+				" → the Pod must be able to run on a node that sees the device"},
 		},
 		"insufficient memory": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", "1 Insufficient memory.")) },
-			[]string{"Pod three cannot be scheduled: 1 Insufficient memory. → request less, or make room on a node that sees the device: " +
-				"kubectl describe node node1"},
+			[]string{"Pod three cannot be scheduled: 1 Insufficient memory. → the Pod must be able to run on a node that sees the device"},
 		},
 		"any device": {
 			func(f *Facts) {
@@ -195,6 +188,15 @@ func TestConclude(t *testing.T) {
 				f.Pods = append(f.Pods, failedOf("two", "set", f.Now.Add(-time.Hour)), next)
 			},
 			[]string{"No problem found"},
+		},
+		"failed, and a younger Pod of the Instance is another": {
+			func(f *Facts) {
+				next := failedOf("three", "cam-1", f.Now)
+				next.Status = corev1.PodStatus{Phase: corev1.PodRunning}
+				f.Pods = append(f.Pods, failedOf("two", "cam-1", f.Now.Add(-time.Hour)), next)
+				f.Pods[1].OwnerReferences[0].Kind = "Instance"
+			},
+			[]string{"Pod two has failed"},
 		},
 		"another device's replacement failed, too": {
 			func(f *Facts) {

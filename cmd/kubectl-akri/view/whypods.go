@@ -69,29 +69,14 @@ func (f *Facts) unschedulable(pod *corev1.Pod, message string) []finding.Mistake
 		}
 	}
 	if len(findings) == 0 && len(f.Unknown) == 0 {
-		return findingf(f.schedulerRemedy(message), "%s cannot be scheduled: %s", f.podName(pod), message)
+		return findingf(schedulerRemedy, "%s cannot be scheduled: %s", f.podName(pod), message)
 	}
 	return findings
 }
 
-// schedulerRemedies are for what the scheduler says about nodes.
-var schedulerRemedies = []struct{ says, remedy string }{
-	{"were unschedulable", "kubectl uncordon "},
-	{"node affinity/selector", "correct the nodeSelector or affinity of the Pod, or label a node that sees the device: kubectl label node "},
-	{"untolerated taint", "add a toleration to the Pod, or remove the taint from a node that sees the device: kubectl describe node "},
-	{"Insufficient cpu", "request less, or make room on a node that sees the device: kubectl describe node "},
-	{"Insufficient memory", "request less, or make room on a node that sees the device: kubectl describe node "},
-}
-
-// schedulerRemedy returns what to do about nodes that see the devices.
-func (f *Facts) schedulerRemedy(message string) string {
-	for _, known := range schedulerRemedies {
-		if nodes := f.deviceNodes(); strings.Contains(message, known.says) && len(nodes) > 0 {
-			return known.remedy + strings.Join(nodes, " ")
-		}
-	}
-	return "kubectl describe node shows what each node has, and kubectl akri nodes its agent"
-}
+// schedulerRemedy is for what the scheduler says about nodes.
+const schedulerRemedy = "the Pod must be able to run on a node that sees the device: check its nodeSelector, affinity, tolerations and " +
+	"requests with kubectl describe node; after kubectl uncordon NODE, a node that was cordoned takes Pods again"
 
 // resourceFor returns the resource with which a Pod requests the device or devices.
 func (f *Facts) resourceFor(pod *corev1.Pod) string {
@@ -147,7 +132,7 @@ func (f *Facts) shortageOfSlots(waits string, pod *corev1.Pod, message string) [
 	case len(f.Instance.Spec.Nodes) == 0:
 		return findingf("", "%sno node sees the device.", waits)
 	}
-	return findingf(f.schedulerRemedy(message),
+	return findingf(schedulerRemedy,
 		"%s%d of %d slots are free, on %s. The scheduler reports: %s",
 		waits, free, f.Instance.Spec.Capacity, strings.Join(f.Instance.Spec.Nodes, ", "), message)
 }
@@ -177,7 +162,7 @@ func (f *Facts) shortageOfDevices(waits string, pod *corev1.Pod, message string)
 	case len(nodes) == 0:
 		return findingf("", "%s, but no node sees any.", waits)
 	case most >= wanted:
-		return findingf(f.schedulerRemedy(message),
+		return findingf(schedulerRemedy,
 			"%s. Enough of them have a free slot, on %s. The scheduler reports: %s", waits, strings.Join(nodes, ", "), message)
 	}
 	const maxNodes = 5

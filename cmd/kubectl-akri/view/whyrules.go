@@ -37,7 +37,6 @@ var whyRules = []struct {
 	{anyExplainedOne, (*Facts).nodesDown},
 	{aParent, func(f *Facts) []finding.Mistake { return f.System.Problems(Controller) }},
 	{aParent, func(f *Facts) []finding.Mistake { return f.System.Problems(Webhook) }},
-	{aParent, (*Facts).handlerDown},
 	{aPod, (*Facts).unknownResources},
 	{aParent | aRequestedOne, (*Facts).deleted},
 	{anInstance, (*Facts).configurationMissing},
@@ -171,13 +170,6 @@ func (f *Facts) nodesDown() []finding.Mistake {
 	return findings
 }
 
-func (f *Facts) handlerDown() []finding.Mistake {
-	if f.Configuration == nil {
-		return nil
-	}
-	return f.System.Problems(f.Configuration.Spec.DiscoveryHandler.Name)
-}
-
 func (f *Facts) notReconciled() []finding.Mistake {
 	p := f.parent()
 	written := func(c metav1.Condition) bool { return c.Reason != v0.ReasonPending } // the default
@@ -209,9 +201,6 @@ func (f *Facts) discoveryFails() []finding.Mistake {
 	failures := f.Configuration.Status.DiscoveryFailures
 	if discovering := meta.FindStatusCondition(f.Configuration.Status.Conditions, v0.ConditionDiscovering); discovering != nil &&
 		discovering.Reason == v0.ReasonHandlerMissing {
-		if len(f.handlerDown()) > 0 {
-			return nil
-		}
 		return findingf(f.handlerRemedy(), "No device can be found: %s", discovering.Message)
 	}
 	// Where the handler is refused, it does not matter that others do not have it.
@@ -224,9 +213,8 @@ func (f *Facts) discoveryFails() []finding.Mistake {
 			return append(findings, findingf("kubectl akri nodes shows all of them", "Discovery fails %d times more.", len(failures)-i)...)
 		}
 		remedy := "kubectl akri nodes " + failure.Node + " shows the agent there; its log and the handler's have more"
-		if _, arguments, found := strings.Cut(failure.Message, "kubectl akri rbac "); found { // a Secret that agents may not read
-			arguments, _, _ = strings.Cut(arguments, "; and ")
-			remedy = "kubectl akri rbac " + arguments
+		if strings.Contains(failure.Message, "kubectl akri rbac ") { // a Secret that agents may not read
+			remedy = f.remedyOf(v0.ReasonForbidden)
 		}
 		findings = append(findings, findingf(remedy, "Discovery fails on node %s, handler %s: %s",
 			failure.Node, failure.Handler, failure.Message)...)
@@ -240,7 +228,7 @@ func (f *Facts) handlerRemedy() string {
 	if _, found := builtin.Validators[name]; !found {
 		return "Akri has none with this name, but " + strings.Join(slices.Sorted(maps.Keys(builtin.Validators)), ", ")
 	}
-	return "with the chart, --set handlers." + name + ".enabled=true installs this one"
+	return "with the chart, --set handlers." + name + ".enabled=true installs this one; its Pods: kubectl get pods -A | grep discovery"
 }
 
 func (f *Facts) noDevices() []finding.Mistake {
