@@ -13,8 +13,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// selects reports whether a member selects Pods. A Service leads to no Pod that lacks its named
-// ports.
+// selects reports whether a member selects Pods.
 func (m *Member) selects(p corev1.PodTemplateSpec) bool {
 	selector, _ := m.selector().Lookup(m.Content).(map[string]any)
 	for key, value := range selector {
@@ -22,14 +21,7 @@ func (m *Member) selects(p corev1.PodTemplateSpec) bool {
 			return false
 		}
 	}
-	ports, _ := m.get("spec", "ports").([]any)
-	leads := func(port any) bool {
-		name, isName := templating.Keys("targetPort").Lookup(port).(string)
-		return !isName || slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool {
-			return slices.ContainsFunc(c.Ports, func(own corev1.ContainerPort) bool { return own.Name == name })
-		})
-	}
-	return len(selector) > 0 && (len(ports) == 0 || slices.ContainsFunc(ports, leads))
+	return len(selector) > 0
 }
 
 // ofSelector warns of a Service that leads to the Pods of other devices or of several
