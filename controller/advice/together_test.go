@@ -107,14 +107,6 @@ func TestTogether(t *testing.T) {
 	ownTwo := workload("Deployment", "{{ INSTANCE_NAME }}-b", `{`+ofDevice+`, component: b}`, "{component: b}", recreate)
 	alike := workload("Deployment", "{{ INSTANCE_NAME }}", "{app: x}", "{app: x}", recreate)
 	alikeMended := workload("Deployment", "{{ INSTANCE_NAME }}", "{app: x, "+ofDevice+"}", "{app: x}", recreate)
-	perNode := func(selector, labels string) string {
-		text := workload("Deployment", "{{ INSTANCE_NAME }}-{{ NODE }}", selector, labels, recreate)
-		return strings.Replace(text, `"}`, `", annotations: {akri.sh/for-each: NODES}}`, 1)
-	}
-	perInstance := func(selector, labels string) string {
-		text := workload("Deployment", "{{ INSTANCE.name }}", selector, labels, recreate)
-		return "group:" + strings.Replace(text, `"}`, `", annotations: {akri.sh/for-each: INSTANCES}}`, 1)
-	}
 	const immutable = "; an object that exists needs another name, too, because its selector is immutable"
 	const overlap = ", and Kubernetes requires selectors that do not overlap; "
 	for name, tc := range map[string]struct {
@@ -180,18 +172,6 @@ func TestTogether(t *testing.T) {
 				"instanceBrokerResources[1].spec.selector.matchLabels: ",
 			},
 			mended: ownOne + ownTwo,
-		},
-		"a Deployment for each node": {
-			capacity: 2, templates: perNode(all, "{}"),
-			want: []string{"instanceBrokerResources[0].spec.selector.matchLabels: it selects not only its own Pods, but also those of other nodes" +
-				overlap + `select "{` + ofDevice + `, node: '{{ labelValue NODE }}'}", and add "node: '{{ labelValue NODE }}'" to the labels`},
-			mended: perNode(`{`+ofDevice+`, node: '{{ labelValue NODE }}'}`, `{node: '{{ labelValue NODE }}'}`),
-		},
-		"a Deployment of the Configuration for each device": {
-			capacity: 2, templates: perInstance("{app: x}", "{app: x}"),
-			want: []string{"configurationBrokerResources[0].spec.selector.matchLabels: it selects not only its own Pods, but also those of " +
-				"other devices" + overlap + `select "{akri.sh/configuration: '{{ CONFIGURATION_NAME }}', instance: '{{ INSTANCE.name }}'}", and add`},
-			mended: perInstance("{app: x, instance: '{{ INSTANCE.name }}'}", "{app: x, instance: '{{ INSTANCE.name }}'}"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
