@@ -19,8 +19,7 @@ const (
 	// minMaxRetry is the same for few parents. What refuses them, such as a quota, is not
 	// watched, and once it no longer does, they must not wait.
 	minMaxRetry = 5 * time.Second
-	// retryInterval is the interval of the passes of many parents that all have the
-	// longest back-off.
+	// retryInterval is that of the passes of many parents with the longest back-off.
 	retryInterval = 200 * time.Millisecond
 	// maxUnavailableRetry is the longest back-off while the API server does not answer:
 	// it may answer again at any moment.
