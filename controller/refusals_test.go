@@ -73,7 +73,7 @@ func TestRefusals(t *testing.T) {
 		"LimitRange": {refusedPod, func(c *cluster) { limit(c, "100m") }, func(c *cluster) { limit(c, "2") },
 			v0.ReasonLimitRangeViolated, "maximum cpu usage"},
 		"PodSecurity": {refusedPod, func(c *cluster) { level(c, "restricted") }, func(c *cluster) { level(c, "privileged") },
-			v0.ReasonPodSecurityViolated, "enforce=privileged"},
+			v0.ReasonPodSecurityViolated, "kubectl describe namespace"},
 		"PriorityClass": {strings.Replace(refusedPod, "SPEC", "priorityClassName: NAMESPACE,", 1), func(*cluster) {}, func(c *cluster) {
 			class := `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: ` + c.Namespace + `}, value: 7}`
 			c.Apply(class)

@@ -16,11 +16,10 @@ import (
 const (
 	// maxRetry is the longest back-off of a parent that could not be applied.
 	maxRetry = 5 * time.Minute
-	// minMaxRetry is the same for a single parent. What refuses it, such as a quota, is
-	// not watched, and once it no longer does, the parent must not wait.
+	// minMaxRetry is the same for few parents. What refuses them, such as a quota, is not
+	// watched, and once it no longer does, they must not wait.
 	minMaxRetry = 5 * time.Second
-	// retryInterval is the interval of the passes of a namespace whose parents all have
-	// the longest back-off.
+	// retryInterval is that of the passes of many parents with the longest back-off.
 	retryInterval = 200 * time.Millisecond
 	// maxUnavailableRetry is the longest back-off while the API server does not answer:
 	// it may answer again at any moment.
@@ -39,7 +38,6 @@ type retries struct {
 
 // retry is the recent history of one parent.
 type retry struct {
-	namespace   string
 	failures    int
 	unavailable time.Time // of the first pass without an answer since the last one with
 }
@@ -57,10 +55,10 @@ func (r *retries) record(parent ownership.Parent, problems []*problem.Error, now
 	}
 	entry := r.byParent[parent.UID]
 	if entry == nil {
-		entry = &retry{namespace: parent.Namespace}
+		entry = &retry{}
 		r.byParent[parent.UID] = entry
 	}
-	limit := r.longest(parent.Namespace)
+	limit := min(max(minMaxRetry, time.Duration(len(r.byParent))*retryInterval), maxRetry)
 	unanswered := func(p *problem.Error) bool { return p.Unavailable }
 	switch {
 	case !slices.ContainsFunc(problems, unanswered):
@@ -77,18 +75,6 @@ func (r *retries) record(parent ownership.Parent, problems []*problem.Error, now
 	wait := backoff.Delay(converge.FirstRetry, limit, entry.failures)
 	entry.failures++
 	return wait, problems
-}
-
-// longest returns the longest back-off of a parent in a namespace. It grows with the
-// parents that fail there, so that their passes stay rare. The caller holds the lock.
-func (r *retries) longest(namespace string) time.Duration {
-	failing := time.Duration(0)
-	for _, entry := range r.byParent {
-		if entry.namespace == namespace {
-			failing++
-		}
-	}
-	return min(max(minMaxRetry, failing*retryInterval), maxRetry)
 }
 
 func (r *retries) forget(parent types.UID) {

@@ -46,8 +46,6 @@ type apiAnswer struct {
 	// existing is set if the object exists, or was rendered for an existing device: the
 	// API server's message may then quote what the requester may not read.
 	existing bool
-	// siblings are the objects that the templates render with this one, and this one.
-	siblings []inventory.Ref
 }
 
 // interpret returns the findings of a response; none if the object was accepted.
@@ -92,7 +90,7 @@ func (a apiAnswer) conflict() []Finding {
 	if a.namePrivate() {
 		what = "a " + a.candidate.kind.Kind + " with the name that a device gives"
 	}
-	failure := apply.ConflictError(what, ownership.State{})
+	failure := apply.ConflictError(what, ownership.Claim{}, ownership.State{})
 	return []Finding{{Warn, problem.At(a.candidate.field("metadata.name"), failure).Mistake}}
 }
 
@@ -164,23 +162,20 @@ func (a apiAnswer) refused(found *refusal.Refusal, failure *problem.Error, messa
 	return []Finding{result}
 }
 
-// awaits reports whether a refusal is about another object that the templates render: by
-// its name, or with its kind if this object has the same name.
+// awaits reports whether a refusal is about another object that the templates render. A
+// webhook says so by its kind and name, or by its name and that it does not exist.
 func (a apiAnswer) awaits(found *refusal.Refusal, said string) bool {
 	own := a.want.Ref
-	return slices.ContainsFunc(a.siblings, func(other inventory.Ref) bool {
-		name := regexp.QuoteMeta(other.Name) + `($|[^\w-])`
-		switch {
-		case found.Reason == v0.ReasonReferenceMissing:
-			return strings.EqualFold(found.Kind, other.Kind) && found.Name == other.Name
-		case found.Reason != v0.ReasonWebhookDenied && found.Reason != v0.ReasonPolicyDenied:
-			return false
-		case other.Name == own.Name && other.Kind == own.Kind:
-			return false // it is about this object
-		case other.Name == own.Name:
-			name = `(?i:` + other.Kind + `)\w*\W+` + name
+	return slices.ContainsFunc(a.devices.siblings, func(other inventory.Ref) bool {
+		if found.Reason != v0.ReasonWebhookDenied || other.Name == own.Name && other.Kind == own.Kind {
+			return found.Name == other.Name && strings.EqualFold(found.Kind, other.Kind)
 		}
-		return regexp.MustCompile(`(^|[^\w.-])` + name).MatchString(said)
+		name := regexp.QuoteMeta(other.Name) + `($|[^\w-])`
+		pattern := `\b` + other.Kind + `\w*\W+` + name
+		if other.Name != own.Name {
+			pattern += `|(^|[^\w.-])` + name + `.*(not found|not exist)`
+		}
+		return regexp.MustCompile(`(?i)` + pattern).MatchString(said)
 	})
 }
 

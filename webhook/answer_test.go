@@ -132,18 +132,20 @@ func TestObjectsThatNeedEachOther(t *testing.T) {
 		strings.ReplaceAll(account, "NAME", "front"):                      Deny, // of another kind
 		`pods "cam" is forbidden: no PriorityClass with name x was found`: Deny,
 		webhook + `Route "front" does not exist`:                          Inconclusive,
-		webhook + `there is no front.`:                                    Inconclusive,
+		webhook + `there is no front.`:                                    Deny,
+		webhook + `front does not exist`:                                  Inconclusive,
+		webhook + `the label of cam does not exist`:                       Deny,
 		webhook + `gateway "cam" not found`:                               Inconclusive,
 		webhook + `Pod "cam" has no label`:                                Deny,
 		webhook + `front-door is closed`:                                  Deny,
-		policy + `route front is needed first`:                            Inconclusive,
+		policy + `route front is needed first`:                            Deny,
 		policy + `no`:                                                     Deny,
 		`namespaces "plant" not found`:                                    Inconclusive,
 	} {
 		answer := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: message}}
 		a := apiAnswer{
 			candidate: &candidate{place: "spec.x", kind: corev1.SchemeGroupVersion.WithKind("Pod")},
-			want:      &plan.Desired{Ref: own}, siblings: siblings,
+			want:      &plan.Desired{Ref: own}, devices: deviceFactory{siblings: siblings},
 		}
 		findings := a.interpret(&problem.Error{Reason: v0.ReasonApplyFailed, Err: answer})
 		if len(findings) != 1 || findings[0].Level != want || findings[0].Hint == "" {

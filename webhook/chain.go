@@ -110,13 +110,14 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 	}
 
 	// 4. Whether the API server accepts them.
+	devices.siblings = refsOf(renderings)
 	findings = append(findings, c.checkDryRun(ctx, r, compiled, renderings, devices)...)
 	if denied(findings) {
 		return findings
 	}
 
 	// 5. The effect on existing devices.
-	return append(findings, c.checkForecast(ctx, r, compiled, candidates, affected, devices, refsOf(renderings))...)
+	return append(findings, c.checkForecast(ctx, r, compiled, candidates, affected, devices)...)
 }
 
 // inspect performs the checks that need neither devices nor dry runs. It returns

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
@@ -50,6 +51,8 @@ type deviceFactory struct {
 	observed bool
 	// guessed are the keys of the other properties that templates read.
 	guessed []string
+	// siblings are all objects that the templates render for the devices.
+	siblings []inventory.Ref
 }
 
 // newDeviceFactory collects the known properties: brokerProperties, which take precedence

@@ -27,10 +27,9 @@ func (c *Chain) checkDryRun(
 		return inconclusive("spec", err.Error())
 	}
 	findings := make([][]Finding, len(renderings))
-	siblings := refsOf(renderings)
 	requests := newParallel()
 	for i, rendering := range renderings {
-		requests.run(func() { findings[i] = c.dryRunAlternatives(ctx, client, r, compiled, rendering, devices, siblings) })
+		requests.run(func() { findings[i] = c.dryRunAlternatives(ctx, client, r, compiled, rendering, devices) })
 	}
 	requests.wait()
 	return unique(slices.Concat(findings...))
@@ -40,7 +39,7 @@ func (c *Chain) checkDryRun(
 // accepts one. If it accepts none, the findings about the first are returned.
 func (c *Chain) dryRunAlternatives(
 	ctx context.Context, client *apply.Client, r admissionRequest, compiled *templates.Templates, rendering renderedTemplate,
-	devices deviceFactory, siblings []inventory.Ref,
+	devices deviceFactory,
 ) []Finding {
 	if findings := rendering.unmapped(); len(findings) > 0 {
 		return findings
@@ -50,7 +49,7 @@ func (c *Chain) dryRunAlternatives(
 		if i > 0 && alternative.digest == rendering.alternatives[i-1].digest {
 			continue
 		}
-		findings := c.dryRunAlternative(ctx, client, r, compiled, rendering.candidate, alternative, devices, siblings)
+		findings := c.dryRunAlternative(ctx, client, r, compiled, rendering.candidate, alternative, devices)
 		if !denied(findings) {
 			return findings
 		}
@@ -64,7 +63,7 @@ func (c *Chain) dryRunAlternatives(
 // dryRunAlternative renders one alternative again and sends it.
 func (c *Chain) dryRunAlternative(
 	ctx context.Context, client *apply.Client, r admissionRequest, compiled *templates.Templates, tmpl *candidate, alternative outline,
-	devices deviceFactory, siblings []inventory.Ref,
+	devices deviceFactory,
 ) []Finding {
 	release, err := c.reserve(ctx, r, alternative.dryRunBytes())
 	if err != nil {
@@ -85,9 +84,7 @@ func (c *Chain) dryRunAlternative(
 	}
 	want := &wants[0]
 	_, err = client.Create(ctx, want, claimFor(r.configuration, want))
-	return apiAnswer{
-		candidate: tmpl, want: want, devices: devices, update: r.old != nil, existing: aboutExisting(err), siblings: siblings,
-	}.interpret(err)
+	return apiAnswer{candidate: tmpl, want: want, devices: devices, update: r.old != nil, existing: aboutExisting(err)}.interpret(err)
 }
 
 // refsOf returns the objects that templates render.

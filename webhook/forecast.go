@@ -30,7 +30,7 @@ const maxForecastRequests = 200
 // controller repairs them in any case.
 func (c *Chain) checkForecast(
 	ctx context.Context, r admissionRequest, compiled *templates.Templates, candidates []*candidate, affected affectedInstances,
-	devices deviceFactory, siblings []inventory.Ref,
+	devices deviceFactory,
 ) []Finding {
 	if len(affected.names) == 0 {
 		return nil
@@ -44,7 +44,7 @@ func (c *Chain) checkForecast(
 	for i, name := range affected.names {
 		requests.run(func() {
 			f := instanceForecast{Chain: c, r: r, compiled: compiled, candidates: candidates, devices: devices, client: client,
-				siblings: siblings, left: maxForecastRequests / len(affected.names)}
+				left: maxForecastRequests / len(affected.names)}
 			predictions[i] = f.predict(ctx, name)
 		})
 	}
@@ -60,7 +60,6 @@ type instanceForecast struct {
 	candidates []*candidate
 	devices    deviceFactory
 	client     *apply.Client
-	siblings   []inventory.Ref // for made-up devices
 	// left is how many dry runs may still be sent.
 	left int
 }
@@ -87,6 +86,7 @@ func (f *instanceForecast) predict(ctx context.Context, name string) prediction 
 	if err != nil {
 		return prediction{unknown: true}
 	}
+	f.devices.siblings = slices.AppendSeq(slices.Clone(f.devices.siblings), maps.Keys(outlines))
 	for _, step := range steps {
 		if step.Action == plan.Create || step.Action == plan.Update {
 			if f.left == 0 {
@@ -95,7 +95,7 @@ func (f *instanceForecast) predict(ctx context.Context, name string) prediction 
 			}
 			f.left--
 		}
-		result = result.plus(f.try(ctx, parent, step, outlines))
+		result = result.plus(f.try(ctx, parent, step, outlines[step.Ref]))
 	}
 	return result
 }
@@ -187,9 +187,7 @@ func observed(instance *v0.Instance) map[inventory.Ref]plan.Observed {
 
 // try predicts the effect of a step. It sends a step that applies an object as a dry
 // run.
-func (f *instanceForecast) try(
-	ctx context.Context, parent ownership.Parent, step plan.Step, outlines map[inventory.Ref]outline,
-) prediction {
+func (f *instanceForecast) try(ctx context.Context, parent ownership.Parent, step plan.Step, desired outline) prediction {
 	switch step.Action {
 	case plan.Delete, plan.Release:
 		return prediction{prune: true}
@@ -197,7 +195,6 @@ func (f *instanceForecast) try(
 	default:
 		return prediction{}
 	}
-	desired := outlines[step.Ref]
 	release, err := f.reserve(ctx, f.r, desired.dryRunBytes())
 	if err != nil {
 		return prediction{unknown: true}
@@ -221,10 +218,7 @@ func (f *instanceForecast) try(
 		return prediction{recreate: true}
 	}
 	// The values are those of a device, and the message may quote an object.
-	interpreter := apiAnswer{
-		candidate: tmpl, want: step.Desired, devices: f.devices, update: f.r.old != nil, existing: true,
-		siblings: slices.AppendSeq(slices.Clone(f.siblings), maps.Keys(outlines)),
-	}
+	interpreter := apiAnswer{candidate: tmpl, want: step.Desired, devices: f.devices, update: f.r.old != nil, existing: true}
 	findings := interpreter.interpret(err)
 	failing := step.Ref.String()
 	if interpreter.namePrivate() {

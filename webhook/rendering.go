@@ -131,7 +131,7 @@ type guessRound struct {
 func (r guessRound) together() templating.Diagnostics {
 	var members []advice.Member
 	for _, list := range []output{r.first, r.second, r.shared, r.group} {
-		if members = append(members, list.members...); len(list.diagnostics) > 0 || list.held > heldBytes {
+		if members = append(members, list.members...); len(list.diagnostics) > 0 || len(list.members) < len(list.objects) {
 			return nil
 		}
 	}
@@ -142,7 +142,6 @@ func (r guessRound) together() templating.Diagnostics {
 type output struct {
 	objects     []outline
 	members     []advice.Member // if they take no more than heldBytes
-	held        int64
 	diagnostics templating.Diagnostics
 }
 
@@ -166,12 +165,13 @@ func simulate(
 	stop := func() bool { return ctx.Err() != nil && rendered || !pass() }
 	renderList := func(set *templating.Set, values templating.Values) output {
 		var list output
+		var held int64
 		list.diagnostics = set.Each(values, func(object templating.Object) {
 			one := outlineOf(object, &values)
 			var member advice.Member
 			member, one.refused = judge(object, values)
 			list.objects = append(list.objects, one)
-			if list.held += object.Allocated; list.held <= heldBytes {
+			if held += object.Allocated; held <= heldBytes {
 				list.members = append(list.members, member)
 			}
 		}, stop)

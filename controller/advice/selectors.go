@@ -13,8 +13,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// selects reports whether a member selects Pods. A Service leads to no Pod that lacks its named
-// ports.
+// selects reports whether a member selects Pods.
 func (m *Member) selects(p corev1.PodTemplateSpec) bool {
 	selector, _ := m.selector().Lookup(m.Content).(map[string]any)
 	for key, value := range selector {
@@ -22,14 +21,7 @@ func (m *Member) selects(p corev1.PodTemplateSpec) bool {
 			return false
 		}
 	}
-	ports, _ := m.get("spec", "ports").([]any)
-	leads := func(port any) bool {
-		name, isName := templating.Keys("targetPort").Lookup(port).(string)
-		return !isName || slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool {
-			return slices.ContainsFunc(c.Ports, func(own corev1.ContainerPort) bool { return own.Name == name })
-		})
-	}
-	return len(selector) > 0 && (len(ports) == 0 || slices.ContainsFunc(ports, leads))
+	return len(selector) > 0
 }
 
 // ofSelector warns of a Service that leads to the Pods of other devices or of several
@@ -80,7 +72,7 @@ func (m *Member) label() string {
 func (m *Member) confuses(other, first *Member) (whose, hint string) {
 	own := func(key string) bool { return !strings.HasPrefix(key, v0.Domain+"/") }
 	selector, _ := m.selector().Lookup(m.Content).(map[string]any)
-	pair, device, its := "component: NAME", m.values.Instance.Name, other.values.Instance.Name
+	device, its := m.values.Instance.Name, other.values.Instance.Name
 	switch whose = other.name(); {
 	case !other.labeled() || !m.isService() && other.selector() == nil:
 		return "", ""
@@ -89,14 +81,9 @@ func (m *Member) confuses(other, first *Member) (whose, hint string) {
 			return "", "" // samples may have the same properties, and devices not
 		}
 		return "other devices", `add "` + m.label() + `" to it`
-	case m.Directives.ForEach == other.Directives.ForEach && m.Origin.Element != other.Origin.Element:
-		whose, pair = "other nodes", "node: '{{ labelValue NODE }}'"
-		if m.Directives.ForEach == templating.ForEachInstance {
-			whose, pair = "other devices", "instance: '{{ INSTANCE.name }}'"
-		}
 	case m.isService() && (other.name() == first.name() || m.get("spec", "clusterIP") == corev1.ClusterIPNone ||
 		slices.ContainsFunc(slices.Collect(maps.Keys(selector)), own)), other.name() == m.name():
 		return "", ""
 	}
-	return whose, fmt.Sprintf(`select "{%s, %s}", and add "%[2]s" to the labels of the Pods that are meant`, m.label(), pair)
+	return whose, `select "{` + m.label() + `, component: NAME}", and add "component: NAME" to the labels of the Pods that are meant`
 }

@@ -35,24 +35,17 @@ func (m *Member) count() int64 {
 	return count
 }
 
-// surges returns the field that lets an update end no old Pod before a new one is ready, if any.
-func (m *Member) surges() (field string) {
-	field, surge, unavailable := "strategy", intstr.FromString("25%"), intstr.FromString("25%")
-	if m.kind.Kind == "DaemonSet" {
-		field, surge, unavailable = "updateStrategy", intstr.FromInt32(0), intstr.FromInt32(1)
-	} else if m.kind.Kind != "Deployment" {
-		return ""
-	}
-	var update appsv1.DeploymentStrategy // of a DaemonSet, too
-	written, _ := m.get("spec", field).(map[string]any)
+// surges reports whether an update of a Deployment ends no old Pod before a new one is ready.
+func (m *Member) surges() bool {
+	var update appsv1.DeploymentStrategy
+	written, _ := m.get("spec", "strategy").(map[string]any)
 	wrong := runtime.DefaultUnstructuredConverter.FromUnstructured(written, &update)
 	rolling := cmp.Or(update.RollingUpdate, &appsv1.RollingUpdateDeployment{})
-	more, invalid := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(rolling.MaxSurge, surge), int(m.count()), true)
-	fewer, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(rolling.MaxUnavailable, unavailable), int(m.count()), false)
-	if errors.Join(wrong, invalid, err) != nil || update.Type == appsv1.RecreateDeploymentStrategyType || more == 0 || fewer > 0 {
-		return ""
-	}
-	return field
+	standard := intstr.FromString("25%")
+	more, invalid := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(rolling.MaxSurge, standard), int(m.count()), true)
+	fewer, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(rolling.MaxUnavailable, standard), int(m.count()), false)
+	return m.kind.Kind == "Deployment" && errors.Join(wrong, invalid, err) == nil &&
+		update.Type != appsv1.RecreateDeploymentStrategyType && more > 0 && fewer == 0
 }
 
 // slots returns how many slots each Pod has, and how many there are, by resource, as far as it
@@ -90,7 +83,7 @@ func ofSlots(members []Member) (warnings templating.Diagnostics) {
 		m := &members[i]
 		slots, all := m.slots()
 		for _, resource := range slices.Sorted(maps.Keys(slots)) {
-			each, all, total, field := slots[resource], all[resource], total[resource], m.surges()
+			each, all, total := slots[resource], all[resource], total[resource]
 			switch {
 			case total > all && first[resource].name() != last[resource].name():
 				if m == last[resource] {
@@ -98,11 +91,10 @@ func ofSlots(members []Member) (warnings templating.Diagnostics) {
 						"there are, so some wait for ever (slots wanted: %d, in all: %d)", first[resource].name(), total, all),
 						fmt.Sprintf("set spec.capacity to %d or more, or request the device in fewer Pods", total+each)))
 				}
-			case field != "" && total+each > all:
-				warnings = append(warnings, m.at(templating.Keys("spec", field), fmt.Sprintf("an update waits for ever, because it starts a new "+
+			case m.surges() && total+each > all:
+				warnings = append(warnings, m.at(templating.Keys("spec", "strategy"), fmt.Sprintf("an update waits for ever, because it starts a new "+
 					"Pod before it ends an old one, and there is no slot for the new one (Pods: %d, slots for each: %d, of others: %d, in all: %d)",
-					m.count(), each, total-each*m.count(), all),
-					strings.NewReplacer("Deployment", m.kind.Kind, "strategy", field).Replace(EndOldPodFirst)))
+					m.count(), each, total-each*m.count(), all), EndOldPodFirst))
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 		return nil, changed // garbage collection deletes it
 	}
 	if !claim.Owns(state) {
-		return nil, ConflictError(fmt.Sprintf("%s %s", want.Kind.Kind, body.GetName()), state)
+		return nil, ConflictError(fmt.Sprintf("%s %s", want.Kind.Kind, body.GetName()), claim, state)
 	}
 	updated, err := c.Update(ctx, want, state.UID, "")
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/objects"
-	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/templating"
@@ -27,11 +26,7 @@ func (c *Client) Do(ctx context.Context, step plan.Step) (plan.Action, objects.A
 	want := step.Desired
 	switch step.Action {
 	case plan.Conflict:
-		state, _, err := c.readState(ctx, want.Resource, step.Ref.NamespacedName())
-		if err != nil {
-			state = ownership.State{} // the conflict is known without it
-		}
-		return step.Action, nil, ConflictError(step.Ref.String(), state)
+		return step.Action, nil, ConflictError(step.Ref.String(), step.Claim, step.State)
 	case plan.Create:
 		object, err := c.Create(ctx, want, step.Claim)
 		if want.OnConflict == templating.ConflictSkip && problem.Reason(err) == v0.ReasonConflict {

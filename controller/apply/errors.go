@@ -21,18 +21,17 @@ import (
 	"akri.sh/akri/internal/text"
 )
 
-// ConflictError returns the error for an object that belongs to another owner, as far as
-// its state says to whom.
-func ConflictError(what string, state ownership.State) *problem.Error {
+// ConflictError returns the error for an object that belongs to another owner than that of
+// the claim. It names one of the same namespace only: others are no business of the author.
+func ConflictError(what string, claim ownership.Claim, state ownership.State) *problem.Error {
 	found := finding.Mistake{
 		Cause: what + " exists and was not created for this Configuration",
 		Hint: "give the template another metadata.name, or annotate it akri.sh/on-conflict: adopt, " +
 			"which takes over what has no owner, or skip, which leaves it as it is",
 	}
-	if state.Owner != "" && (state.Confirmed || state.Named) {
-		owner := state.Parent.Namespace + "/" + state.Configuration
-		found.Cause = fmt.Sprintf("%s exists and belongs to %s, of Configuration %s", what, state.Parent, owner)
-		found.Hint = "give the template another metadata.name, or remove the object from the templates of Configuration " + owner
+	if state.Owner != "" && state.Confirmed && state.Parent.Namespace == claim.Parent.Namespace {
+		found.Cause = fmt.Sprintf("%s exists and belongs to %s", what, state.Parent)
+		found.Hint = "give the template another metadata.name, or remove the object from the templates of the other Configuration"
 	}
 	return &problem.Error{Mistake: found, Reason: v0.ReasonConflict, Retryable: true}
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"akri.sh/akri/controller/inventory"
@@ -199,5 +200,26 @@ func TestMissingRightsToSecretsAreNamed(t *testing.T) {
 	_, err = w.answering(http.MethodPatch, quota).Create(t.Context(), want, ownership.Claim{Parent: parent})
 	if err == nil || !strings.Contains(err.Error(), quota.Message) {
 		t.Errorf("got %v, want %s", err, quota.Message)
+	}
+}
+
+// The owner of an object is named to those of its namespace only.
+func TestConflictsNameOwnersOfTheSameNamespace(t *testing.T) {
+	parent := func(namespace string) ownership.Parent {
+		return ownership.Parent{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "cam"}}
+	}
+	for name, tc := range map[string]struct {
+		state ownership.State
+		named bool
+	}{
+		"the same namespace": {ownership.State{Owner: "1", Confirmed: true, Parent: parent("plant")}, true},
+		"another one":        {ownership.State{Owner: "1", Confirmed: true, Parent: parent("office")}, false},
+		"labels of anybody":  {ownership.State{Owner: "1", Parent: parent("plant")}, false},
+		"no owner":           {ownership.State{Confirmed: true, Parent: parent("plant")}, false},
+	} {
+		err := ConflictError("Service x", ownership.Claim{Parent: parent("plant")}, tc.state)
+		if strings.Contains(err.Error(), "cam") != tc.named || err.Hint == "" {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -57,9 +57,8 @@ func (d *Detector) Wait(object Object, now time.Time) time.Duration {
 	if entry == nil || now.Sub(entry.latest) >= Calm {
 		return 0
 	}
-	reservation := entry.limiter.ReserveN(now, 1)
-	defer reservation.CancelAt(now)
-	return reservation.DelayFrom(now).Round(time.Millisecond)
+	missing := 1 - entry.limiter.TokensAt(now)
+	return max(0, time.Duration(missing*float64(interval))).Round(time.Millisecond)
 }
 
 // Repaired counts a repair that has happened: what the API server has refused undoes

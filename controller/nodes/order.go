@@ -40,12 +40,13 @@ func order(instance *v0.Instance, closed map[string]bool) []string {
 	return append(slices.DeleteFunc(slices.Clone(nodes), moves), slices.DeleteFunc(slices.Clone(nodes), keeps)...)
 }
 
-// reorder orders the nodes of the Instances that a node sees.
+// reorder orders the nodes of the Instances that a node sees which takes no Pods, or took none.
 func (r *reconciler) reorder(ctx context.Context, name string, node *corev1.Node) error {
+	was := r.closed[name]
 	if delete(r.closed, name); node != nil && !takesPods(node) {
 		r.closed[name] = true
 	}
-	if len(r.closed) == 0 || r.options.keepsInstances() {
+	if !was && !r.closed[name] || r.options.keepsInstances() {
 		return nil
 	}
 	instances, errs := r.instancesOn(ctx, name)

@@ -27,8 +27,6 @@ type State struct {
 	Dependent bool
 	// Parent is the parent that the labels name, without a UID.
 	Parent Parent
-	// Configuration is the name of the Configuration that the labels name.
-	Configuration string
 	// Confirmed reports that Parent is the parent that the owner reference names or,
 	// if the object has no owner, for which the controller applied it last.
 	Confirmed bool
@@ -46,12 +44,10 @@ func Read(object metav1.Object) State {
 	labels := object.GetLabels()
 	entry := AppliedFields(object)
 	state := State{
-		UID:     object.GetUID(),
-		Parent:  labelled(object.GetNamespace(), labels),
-		Applied: entry != nil,
-
-		Configuration: labels[v0.LabelConfiguration],
-		Terminating:   object.GetDeletionTimestamp() != nil,
+		UID:         object.GetUID(),
+		Parent:      labelled(object.GetNamespace(), labels),
+		Applied:     entry != nil,
+		Terminating: object.GetDeletionTimestamp() != nil,
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
 		state.Owner = metadata.UID(owner.UID)

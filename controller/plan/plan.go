@@ -149,8 +149,9 @@ type Step struct {
 	UID types.UID
 	// Desired is nil for Delete and Release.
 	Desired *Desired
-	// Claim is the parent's claim to the object.
+	// Claim is the parent's claim to the object, and State what that says of its owner.
 	Claim ownership.Claim
+	State ownership.State
 	// Reason says why, for a person; empty for Keep.
 	Reason string
 	// Change: the templates, or the values that they are rendered with, differ from

@@ -10,11 +10,13 @@ import (
 
 // decide returns the step for a desired object. The first case that holds decides.
 func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.ResourceStatus) Step {
+	state := have.state()
 	step := Step{
 		Ref:     want.Ref,
 		Kind:    want.Kind,
 		UID:     have.UID,
 		Desired: want,
+		State:   state,
 		Claim: ownership.Claim{
 			Parent:     in.Parent,
 			Applied:    types.UID(recorded.UID),
@@ -22,7 +24,6 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 			Adopt:      adoption(want),
 		},
 	}
-	state := have.state()
 	foreign := exists && !step.Claim.Owns(state)
 	switch {
 	case !exists && finished(want, recorded):

@@ -56,10 +56,10 @@ func Read(request Request, err error) *Refusal {
 			Mistake: finding.Mistake{Cause: expand(row.cause), Hint: expand(row.hint)},
 			Reason:  row.reason, Said: message[match[0]:match[1]],
 		}
-		switch row.reason {
-		case v0.ReasonReferenceMissing:
+		switch {
+		case row.reason == v0.ReasonReferenceMissing:
 			found.Kind, found.Name = expand("${kind}"), expand("${name}")
-		case v0.ReasonForbidden:
+		case row.cause == "":
 			found.Mistake = request.missingRight(found.Said)
 		}
 		return found
@@ -89,18 +89,25 @@ var rows = []row{
 		"ValidatingAdmissionPolicy ${name} denies it",
 		"do what it asks for, or change it (kubectl get validatingadmissionpolicy ${name} -o yaml)"},
 	{v0.ReasonForbidden, regexp.MustCompile(`(?s)` + about + `User "[^"]*" cannot [a-z:-]+ (resource|path) .*`), "", ""},
+	{v0.ReasonForbidden,
+		regexp.MustCompile(`(?s)` + about + `user "[^"]*" \(groups=.* is attempting to grant RBAC permissions not currently held.*`),
+		"a role may grant only what the account that applies it may do itself",
+		"leave the rule out, or give it to this account, too: the ServiceAccount in spec.serviceAccountName, or the controller's"},
 	{v0.ReasonQuotaExceeded,
 		regexp.MustCompile(about + `(exceeded |failed |status unknown for )quota: (?P<name>[a-z0-9.-]+).*`),
 		"ResourceQuota ${name} of namespace NAMESPACE does not admit it",
-		"raise it, delete what it counts, or set what it limits in the template (kubectl describe quota ${name} -n NAMESPACE)"},
+		"raise the quota, delete objects that it counts, or set in the template what it limits (kubectl describe quota ${name} -n NAMESPACE)"},
+	{v0.ReasonQuotaExceeded, regexp.MustCompile(about + `insufficient quota to match these scopes: `),
+		"no ResourceQuota of namespace NAMESPACE has a scope for it",
+		"name another PriorityClass in the template, or ask for a quota with this scope"},
 	{v0.ReasonLimitRangeViolated,
 		regexp.MustCompile(about + `\[?((min|max)imum \S+ usage per \S+ is |\S+ max limit to request ratio per )`),
 		"a LimitRange of namespace NAMESPACE does not admit it",
 		"keep the resources of the template within it, or change it (kubectl describe limitrange -n NAMESPACE)"},
 	{v0.ReasonPodSecurityViolated, regexp.MustCompile(about + `violates PodSecurity "(?P<level>[^"]*)"`),
 		`namespace NAMESPACE admits only Pods of PodSecurity level "${level}"`,
-		"set the security context that it asks for in the template, or admit more: " +
-			"kubectl label namespace NAMESPACE --overwrite pod-security.kubernetes.io/enforce=privileged"},
+		"set the security context that it asks for, or ask for another level of the namespace (label " +
+			"pod-security.kubernetes.io/enforce; kubectl describe namespace NAMESPACE)"},
 	{v0.ReasonNamespaceTerminating,
 		regexp.MustCompile(about + `unable to create new content in namespace \S+ because it is being terminated`),
 		"namespace NAMESPACE is being deleted",

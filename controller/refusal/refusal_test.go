@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 		`pods "p" is forbidden: [minimum cpu usage per Pod is 1, but request is 0, maximum memory usage`: {v0.ReasonLimitRangeViolated, ""},
 		`pods "p" is forbidden: cpu max limit to request ratio per Container is 2, but provided`:         {v0.ReasonLimitRangeViolated, ""},
 		`pods "p" is forbidden: violates PodSecurity "restricted:latest": ` + secret: {
-			v0.ReasonPodSecurityViolated, "kubectl label namespace plant --overwrite pod-security.kubernetes.io/enforce=privileged",
+			v0.ReasonPodSecurityViolated, "kubectl describe namespace plant",
 		},
 		`pods "p" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: ` + secret: {
 			v0.ReasonPolicyDenied, "kubectl get validatingadmissionpolicy x",
@@ -53,6 +53,9 @@ func TestRead(t *testing.T) {
 		`services "s" is forbidden: User "u" cannot patch resource "services" in API group "" in the namespace "plant"`: {
 			v0.ReasonForbidden, "akri rbac",
 		},
+		`pods "p" is forbidden: insufficient quota to match these scopes: [{PriorityClass In [high]}]`: {v0.ReasonQuotaExceeded, "scope"},
+		`roles.rbac.authorization.k8s.io "r" is forbidden: user "u" (groups=["g"]) is attempting to grant RBAC permissions not currently held:
+{APIGroups:[""]}`: {v0.ReasonForbidden, "a role may grant only"},
 		// Not about permissions, and nothing that the table knows.
 		`pods "p" is forbidden: the integer value of priority (1) must not be provided in pod spec`: {},
 		`pods "p" is forbidden: ` + secret + ` is forbidden: User "u" cannot patch resource`:        {},
