@@ -50,7 +50,7 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 	}
 	m.configurations.remember(group.UID, v0.ConfigurationStatus{}, "1", time.Now())
 	m.instances.remember(cam.UID, v0.InstanceStatus{}, "1", time.Now())
-	m.retries.record(cam, []*problem.Error{{Retryable: true}}, time.Now())
+	m.retries.record(cam.UID, []*problem.Error{{Retryable: true}}, time.Now())
 	limit := intstr.FromInt32(1)
 	m.gate.SetInstances(group.UID, "ns", []string{"cam", "door"}, limit)
 	m.gate.Observe(group.UID, "cam", true)

@@ -109,7 +109,7 @@ func (r *configurationReconciler) write(ctx context.Context, parent ownership.Pa
 // requeues the parent if one may heal. complete is false if the API server did not
 // answer, not long enough to say so: nothing can be reported then.
 func (m *parentMemory) shown(parent ownership.Parent, result *converge.Outcome) (shown converge.Outcome, complete bool) {
-	wait, problems := m.retries.record(parent, result.Problems, time.Now())
+	wait, problems := m.retries.record(parent.UID, result.Problems, time.Now())
 	if wait > 0 {
 		result.Requeue(wait)
 	}

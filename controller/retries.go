@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"akri.sh/akri/controller/converge"
-	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/internal/backoff"
 )
@@ -46,17 +45,17 @@ func newRetries() *retries { return &retries{byParent: map[types.UID]*retry{}} }
 
 // record records the problems of a pass. It returns when the next pass is due, 0 if
 // none of the problems is retryable, and those of the problems that must be reported.
-func (r *retries) record(parent ownership.Parent, problems []*problem.Error, now time.Time) (time.Duration, []*problem.Error) {
+func (r *retries) record(parent types.UID, problems []*problem.Error, now time.Time) (time.Duration, []*problem.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !slices.ContainsFunc(problems, func(p *problem.Error) bool { return p.Retryable }) {
-		delete(r.byParent, parent.UID)
+		delete(r.byParent, parent)
 		return 0, problems
 	}
-	entry := r.byParent[parent.UID]
+	entry := r.byParent[parent]
 	if entry == nil {
 		entry = &retry{}
-		r.byParent[parent.UID] = entry
+		r.byParent[parent] = entry
 	}
 	limit := min(max(minMaxRetry, time.Duration(len(r.byParent))*retryInterval), maxRetry)
 	unanswered := func(p *problem.Error) bool { return p.Unavailable }

@@ -9,13 +9,12 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/converge"
-	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/problem"
 )
 
 var (
 	refused    = &problem.Error{Reason: v0.ReasonRefused}
-	failingCam = ownership.Parent{UID: "cam", NamespacedName: types.NamespacedName{Namespace: "plant", Name: "cam"}}
+	failingCam = types.UID("cam")
 	rejected   = &problem.Error{Reason: v0.ReasonApplyFailed, Retryable: true}
 	noAnswer   = &problem.Error{Reason: v0.ReasonServerUnavailable, Retryable: true, Unavailable: true}
 )
@@ -52,14 +51,10 @@ func TestLongestBackOff(t *testing.T) {
 		r, now := newRetries(), time.Now()
 		var wait time.Duration
 		for i := range failing {
-			parent := failingCam
-			parent.UID = types.UID(strconv.Itoa(i))
-			r.record(parent, []*problem.Error{rejected}, now)
+			r.record(types.UID(strconv.Itoa(i)), []*problem.Error{rejected}, now)
 		}
-		last := failingCam
-		last.UID = "0"
 		for range 20 {
-			wait, _ = r.record(last, []*problem.Error{rejected}, now)
+			wait, _ = r.record("0", []*problem.Error{rejected}, now)
 		}
 		if wait != want {
 			t.Errorf("with %d failing parents, the next pass is after %v, want %v", failing, wait, want)

@@ -45,15 +45,18 @@ func (m *Member) labeled() bool {
 	return labeled
 }
 
-// selector returns the place of the labels that the object selects Pods by, or nil.
-func (m *Member) selector() templating.Path {
+// selector returns the labels that the object selects Pods by, and their place; nil if none.
+func (m *Member) selector() (place templating.Path, labels map[string]any) {
 	switch {
 	case m.isService() && m.get("spec", "type") != string(corev1.ServiceTypeExternalName):
-		return templating.Keys("spec", "selector")
+		place = templating.Keys("spec", "selector")
 	case m.kind.Group == "apps" && m.get("spec", "selector", "matchExpressions") == nil:
-		return templating.Keys("spec", "selector", "matchLabels")
+		place = templating.Keys("spec", "selector", "matchLabels")
+	default:
+		return nil, nil
 	}
-	return nil
+	labels, _ = place.Lookup(m.Content).(map[string]any)
+	return place, labels
 }
 
 // at returns a warning about a field of the object.

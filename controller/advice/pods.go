@@ -55,10 +55,10 @@ func InitContainers(pod *corev1.PodSpec, path templating.Path) (warnings templat
 	return warnings
 }
 
-// ofPods reads the Pods of an object, and warns of init containers with devices, of Pods of a device that may get another one,
-// and of Pods, of Kubernetes' own kinds of workloads, that use nothing of the devices: no
-// container requests one, and no expression reads a property. Authors who do not know of the
-// request wonder why their programs get no variables.
+// ofPods reads the Pods of an object. It warns of init containers with devices, of Pods of a
+// device that may get another one, and of Pods, of Kubernetes' own kinds of workloads, that use
+// nothing of the devices: no container requests one, and no expression reads a property.
+// Authors who do not know of the request wonder why their programs get no variables.
 func (m *Member) ofPods() (warnings templating.Diagnostics) {
 	own := slices.Contains([]string{"", "apps", "batch"}, m.kind.Group) && !templating.ReadsDevice(m.source)
 	name := "{{ RESOURCE_NAME }}"

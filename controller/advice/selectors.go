@@ -15,7 +15,7 @@ import (
 
 // selects reports whether a member selects Pods.
 func (m *Member) selects(p corev1.PodTemplateSpec) bool {
-	selector, _ := m.selector().Lookup(m.Content).(map[string]any)
+	_, selector := m.selector()
 	for key, value := range selector {
 		if found, ok := p.Labels[key]; !ok || found != value {
 			return false
@@ -44,7 +44,7 @@ func (m *Member) ofSelector(members []Member) templating.Diagnostics {
 			others, hints = append(others, whose), append(hints, hint)
 		}
 	}
-	selector, _ := m.selector().Lookup(m.Content).(map[string]any)
+	place, selector := m.selector()
 	cause := "it selects not only its own Pods, but also those of %[2]s, and Kubernetes requires selectors that do not overlap"
 	hint := slices.Max(append(hints, "")) + "; an object that exists needs another name, too, because its selector is immutable"
 	switch {
@@ -57,7 +57,7 @@ func (m *Member) ofSelector(members []Member) templating.Diagnostics {
 	case m.isService():
 		cause, hint = "it selects not only the Pods of %s, but also those of %s", slices.Max(hints)
 	}
-	return templating.Diagnostics{m.at(m.selector(), fmt.Sprintf(cause, first.name(), strings.Join(others, " and of ")), hint)}
+	return templating.Diagnostics{m.at(place, fmt.Sprintf(cause, first.name(), strings.Join(others, " and of ")), hint)}
 }
 
 // label is the label that Akri sets on the Pods of a device, or of all.
@@ -71,13 +71,14 @@ func (m *Member) label() string {
 // templates. Who selects no Pods loses none to a workload.
 func (m *Member) confuses(other, first *Member) (whose, hint string) {
 	own := func(key string) bool { return !strings.HasPrefix(key, v0.Domain+"/") }
-	selector, _ := m.selector().Lookup(m.Content).(map[string]any)
+	place, selector := m.selector()
+	otherPlace, _ := other.selector()
 	device, its := m.values.Instance.Name, other.values.Instance.Name
 	switch whose = other.name(); {
-	case !other.labeled() || !m.isService() && other.selector() == nil:
+	case !other.labeled() || !m.isService() && otherPlace == nil:
 		return "", ""
 	case device != "" && its != "" && device != its:
-		if templating.ReadsDevice(m.selector().Lookup(m.source)) {
+		if templating.ReadsDevice(place.Lookup(m.source)) {
 			return "", "" // samples may have the same properties, and devices not
 		}
 		return "other devices", `add "` + m.label() + `" to it`

@@ -128,7 +128,7 @@ func writeKubeconfig(from, to, namespace string) error {
 	return os.WriteFile(to, data, 0o600)
 }
 
-// script runs the steps, and then waits until all is well.
+// script runs the steps, and then waits until the object is healthy again.
 func (r *run) script(steps []step) {
 	r.Helper()
 	usually := step{heading: "given", lines: strings.Split(usual, "\n")}

@@ -10,7 +10,7 @@
 //	                            what begins with "not: " it does not say
 //	remedy:                     commands that it prints, and which are run as printed
 //	do:                         what a person does who follows the text of a remedy
-//	healthy: kubectl akri why X the command by which all is well again, and what it says;
+//	healthy: kubectl akri why X a command that shows that the object is healthy again, and what it says;
 //	                            without it, why finds no problem of the Configuration
 //	finally:                    commands that remove what else there is, whatever happened
 //

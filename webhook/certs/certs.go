@@ -75,7 +75,10 @@ func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create certificates for the webhook: %w", err)
 	}
-	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return state.managePath(ctx, mgr.GetClient()) }))
+	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		defer func() { _ = os.RemoveAll(mounted) }()
+		return state.managePath(ctx, mgr.GetClient())
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("create a path for the webhook: %w", err)
 	}

@@ -67,7 +67,8 @@ func (p Policy) DeviceFile(handler Handler, f device.File) (device.File, error) 
 	return cleaned, nil
 }
 
-// plain matches the paths by which a handler cannot add to a rule, a command or YAML.
+// plain matches paths that are safe to print as part of a flag: a handler must not be able to
+// extend the flag, or the command that a person copies, by the characters of a path.
 var plain = regexp.MustCompile(fmt.Sprintf(`^[\w/.:@+-]{1,%d}$`, maxShown))
 
 // refusal says which flag permits a path to a handler.

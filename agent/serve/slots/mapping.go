@@ -107,8 +107,8 @@ func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, 
 	return Ref{}, nil, false
 }
 
-// pick returns the available slot that this node prefers of the Instance that has most of them and is
-// not used.
+// pick returns the available slot that this node prefers, of the Instance that has most of them
+// and is not used.
 func (g *group) pick(used map[string]bool) (Ref, bool) {
 	var best *instance
 	for name, inst := range g.offering {

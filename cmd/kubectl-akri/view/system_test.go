@@ -59,7 +59,7 @@ func TestSystem(t *testing.T) {
 		change   func(*System)
 		instance []string // what is said about an Instance that node1 sees
 	}{
-		"all is well": {nil, []string{"No problem found"}},
+		"no problem": {nil, []string{"No problem found"}},
 		"the controller is scaled to 0": {func(s *System) { s.Workloads[0] = workload("Deployment", "akri-controller", 0, 0) },
 			[]string{"Deployment akri-system/akri-controller is not ready, so no objects of devices are created, repaired or deleted:\n" +
 				"it has 0 replicas → " +
