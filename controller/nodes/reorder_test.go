@@ -120,3 +120,20 @@ func TestAClaimPreventsTheMove(t *testing.T) {
 	w.own("cams-cam", "")
 	w.ordered("cams-cam", b, a)
 }
+
+// If all nodes of a device are closed, the first one that takes Pods again gets the broker.
+func TestANodeThatReturnsFirstIsChosen(t *testing.T) {
+	w := newWorld(t)
+	a, b, c := w.open("a"), w.open("b"), w.open("c")
+	w.single("cams-cam", a, b)
+	w.single("cams-a", a, c)
+	w.single("cams-b", b, c)
+	w.run(nodes.Options{NotReadyGrace: never})
+	w.cordon(b, true)
+	w.ordered("cams-b", c, b) // so the controller has seen it
+	w.cordon(a, true)
+	w.ordered("cams-a", c, a)
+	w.ordered("cams-cam", a, b)
+	w.cordon(b, false)
+	w.ordered("cams-cam", b, a)
+}
