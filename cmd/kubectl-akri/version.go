@@ -27,9 +27,9 @@ func newVersion(streams cli.Streams, a access) *cobra.Command {
 		Use:   "version",
 		Short: "Show the versions of all parts, and whether they differ",
 		Long: `Show the versions of kubectl-akri, Kubernetes, the controller, each replica of the
-webhook, and the agents and handlers of each node with their kubelets. What is older
-than the rest is named, with what to do about it, and what Akri does without in this
-version of Kubernetes.
+webhook, and the agents and handlers of each node with their kubelets. What differs from
+the controller's version is named, with what to do about it, and what Akri does without
+in this version of Kubernetes.
 
 The version of a Pod is the tag of its image, or its label app.kubernetes.io/version.
 Akri is searched in all namespaces, or else in akri-system, whatever the kubeconfig says,

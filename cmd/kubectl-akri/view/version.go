@@ -101,18 +101,19 @@ func rank(component string) int {
 	return len(order)
 }
 
-// skew compares the versions of all parts, and that of the client, with the newest of
-// those that have an order with the controller's.
-func skew(v *Versions) []string {
-	newest := newestOf(v.Parts)
-	if newest == "" {
-		return nil // no version is known
+// skew names what has another version than the controller, or than the first part whose
+// version is known.
+func skew(v *Versions) (lines []string) {
+	known := slices.IndexFunc(v.Parts, func(part Part) bool { return part.Version != "" })
+	if known < 0 {
+		return nil
 	}
+	first := v.Parts[known]
 	type group struct{ component, version string }
 	sizes := map[group]int{}
 	var groups []group // in the order of the parts
 	for _, part := range v.Parts {
-		if part.Version == "" || part.Version == newest {
+		if part.Version == "" || part.Version == first.Version {
 			continue
 		}
 		key := group{part.Component, part.Version}
@@ -120,45 +121,24 @@ func skew(v *Versions) []string {
 			groups = append(groups, key)
 		}
 	}
-	var lines []string
+	reference := fmt.Sprintf("that of the %s is %s", title(first.Component), first.Version)
 	for _, key := range groups {
-		component := key.component
-		if !slices.Contains(order, component) {
-			component = "handler " + component
-		}
-		lines = append(lines, difference(fmt.Sprintf("%s of the %s", counted(sizes[key], "Pod"), component), key.version, newest,
-			"update its image, or wait until its rollout has completed: kubectl get pods -n "+v.Namespace))
+		lines = append(lines, fmt.Sprintf("the version of %s of the %s is %s, but %s: update the image, or wait until the rollout "+
+			"has completed: kubectl get pods -n %s", counted(sizes[key], "Pod"), title(key.component), key.version, reference, v.Namespace))
 	}
-	if v.Client.Version != newest {
-		lines = append(lines, difference("this kubectl-akri", v.Client.Version, newest, "install the version of the cluster"))
+	if v.Client.Version != first.Version {
+		lines = append(lines, fmt.Sprintf("the version of this kubectl-akri is %s, but %s: install the version of the cluster",
+			v.Client.Version, reference))
 	}
 	return lines
 }
 
-// newestOf returns the newest version of the parts, or that of the first one if
-// versions have no order.
-func newestOf(parts []Part) string {
-	newest := ""
-	for _, part := range parts {
-		if part.Version == "" {
-			continue
-		}
-		if order, ok := version.Compare(part.Version, newest); newest == "" || ok && order > 0 {
-			newest = part.Version
-		}
+// title returns how a sentence calls a component.
+func title(component string) string {
+	if slices.Contains(order, component) {
+		return component
 	}
-	return newest
-}
-
-func difference(who, has, newest, remedy string) string {
-	switch order, ok := version.Compare(has, newest); {
-	case !ok:
-		return fmt.Sprintf("%s: %s is another build than %s; which one is newer cannot be told", who, has, newest)
-	case order < 0:
-		return fmt.Sprintf("%s: %s is older than %s: %s", who, has, newest, remedy)
-	default:
-		return fmt.Sprintf("%s: %s is newer than %s in the cluster: update the cluster, or %s", who, has, newest, remedy)
-	}
+	return "handler " + component
 }
 
 // Text prints the versions.
