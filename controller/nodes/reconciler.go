@@ -39,7 +39,7 @@ type reconciler struct {
 	now     func() time.Time
 	outages outages
 	closed  map[string]bool           // the nodes that take no Pods
-	stale   map[string]staleResources // by node
+	stale   map[string]staleNode
 	events  events.EventRecorder
 }
 
@@ -242,25 +242,26 @@ func (r *reconciler) reconcileStale(ctx context.Context, name string, node *core
 		}
 		stale = staleOf(node, exists)
 	}
-	if r.stale[name] == nil {
-		r.stale[name] = staleResources{}
+	now, its := r.now(), r.stale[name]
+	if len(stale) == 0 {
+		r.stale[name] = staleNode{removed: its.removed}
+		return time.Time{}, nil
 	}
-	now := r.now()
-	due, next := r.stale[name].due(stale, r.options.StaleDelay, now)
-	if len(r.stale[name]) == 0 {
-		delete(r.stale, name)
+	if its.since.IsZero() {
+		its.since = now
+		r.stale[name] = its
 	}
-	if len(due) == 0 {
-		return next, nil
+	if due := its.due(r.options.StaleDelay); due.After(now) {
+		return due, nil
 	}
 	target := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	patch := client.RawPatch(types.JSONPatchType, resourceRemoval(node, due).Encode())
+	patch := client.RawPatch(types.JSONPatchType, resourceRemoval(node, stale).Encode())
 	if err := explainConflict(r.client.Status().Patch(ctx, target, patch, client.FieldOwner(v0.FieldManagerController))); err != nil {
 		return time.Time{}, fmt.Errorf("remove stale resources from the status of node %s: %w", name, err)
 	}
-	r.stale[name].recordRemoval(due, now)
-	log.FromContext(ctx).Info("Removed stale resources from a node", "resources", due)
-	return next, nil
+	r.stale[name] = staleNode{removed: now}
+	log.FromContext(ctx).Info("Removed stale resources from a node", "resources", stale)
+	return time.Time{}, nil
 }
 
 // names returns the names of all Instances and Configurations.

@@ -60,7 +60,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 func setupNodes(mgr manager.Manager, options Options) error {
 	c, err := newController("node", mgr, &reconciler{
 		cache: mgr.GetCache(), api: mgr.GetAPIReader(), client: mgr.GetClient(), options: options, now: time.Now,
-		outages: outages{}, closed: map[string]bool{}, stale: map[string]staleResources{},
+		outages: outages{}, closed: map[string]bool{}, stale: map[string]staleNode{},
 		events: mgr.GetEventRecorder(v0.FieldManagerController),
 	})
 	if err != nil {

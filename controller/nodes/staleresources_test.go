@@ -3,7 +3,6 @@ package nodes
 import (
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -84,35 +83,5 @@ func TestResourceRemoval(t *testing.T) {
 		`{"op":"test","path":"/status/capacity/akri.sh~1gone","value":"0"},{"op":"remove","path":"/status/capacity/akri.sh~1gone","value":null}]`
 	if got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
-	}
-}
-
-func TestStaleResources(t *testing.T) {
-	const delay = 30 * time.Second
-	x, y := corev1.ResourceName("akri.sh/x"), corev1.ResourceName("akri.sh/y")
-	s := staleResources{}
-	check := func(minutes float64, stale []corev1.ResourceName, remove []corev1.ResourceName, next time.Time, reason string) {
-		t.Helper()
-		gotRemove, gotNext := s.due(stale, delay, at(minutes))
-		if !slices.Equal(gotRemove, remove) || !gotNext.Equal(next) {
-			t.Errorf("%s\n got %q, again at %s\nwant %q, again at %s", reason, gotRemove, gotNext, remove, next)
-		}
-	}
-	only := func(names ...corev1.ResourceName) []corev1.ResourceName { return names }
-	check(0, only(x), nil, at(0.5), "a device may return")
-	check(0.25, only(x, y), nil, at(0.5), "the earlier time counts")
-	check(0.5, only(x, y), only(x), at(0.75), "each after its delay")
-	s.recordRemoval(only(x), at(0.5))
-	check(0.75, only(y), only(y), time.Time{}, "each after its delay")
-	s.recordRemoval(only(y), at(0.75))
-	check(0.8, nil, nil, time.Time{}, "nothing to do")
-	check(1, only(x), nil, at(2), "a kubelet has put it back, so the delay is doubled")
-	check(1.5, nil, nil, time.Time{}, "its device returned")
-	check(1.75, only(x), nil, at(2.75), "the delay starts again")
-	check(2.75, only(x), only(x), time.Time{}, "after the longer delay")
-	s.recordRemoval(only(x), at(2.75))
-	check(150, nil, nil, time.Time{}, "nothing to do")
-	if len(s) != 0 {
-		t.Errorf("remembered after two hours: %v", s)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,10 +77,14 @@ func TestStaleResourcesAreRemoved(t *testing.T) {
 	// that does it before.
 	w.offers(a, map[string]string{"akri.sh/offered": "0"})
 	w.lacks(a, "akri.sh/offered")
+	began := time.Now()
 	if err := w.Delete(t.Context(), w.instance("cams-cam")); err != nil {
 		t.Fatal(err)
 	}
 	w.lacks(a, "akri.sh/cams-cam")
+	if took := time.Since(began); took < 5*short {
+		t.Errorf("removed %v after another removal: what is put back costs a request each time", took)
+	}
 	if err := w.Delete(t.Context(), configuration); err != nil {
 		t.Fatal(err)
 	}
