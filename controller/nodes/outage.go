@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,13 +13,6 @@ import (
 // agent that re-adds its node.
 const maxOutage = 24 * time.Hour
 
-// The back-off between reads of a node that the API server and the cache describe
-// differently. The cache's next event ends it.
-const (
-	staleRequeue    = time.Second
-	maxStaleRequeue = 5 * time.Minute
-)
-
 // outage is the time during which a node is not Ready. It starts when this
 // controller first observes it, because the clocks of small machines cannot be
 // trusted. A restart of the controller starts it again.
@@ -31,10 +23,6 @@ type outage struct {
 	lastUsed map[types.NamespacedName]time.Time // by Pods, which are not watched: they are listed again after another grace period
 	removals removals                           // from Instances
 	cleared  removals                           // from the failures of Configurations
-	// staleReads is the number of times that the cache was found stale, and readAfter is
-	// when the node may be read again. Both are zero if it was not.
-	staleReads int
-	readAfter  time.Time
 }
 
 // removals records when a node was last removed from objects, and how often.
@@ -79,17 +67,6 @@ func (o *outage) clearDue(configuration types.NamespacedName, options Options) t
 	return o.cleared.postponed(o.since.Add(options.GoneGrace), configuration, options)
 }
 
-// recordStale postpones the next read of the node. A random part keeps reads of many
-// nodes, whose watch has failed, apart.
-func (o *outage) recordStale(now time.Time) {
-	delay := backoff.Delay(staleRequeue, maxStaleRequeue, o.staleReads)
-	o.staleReads++
-	o.readAfter = now.Add(delay - rand.N(delay/2))
-}
-
-// recordFresh records that the cache was not stale.
-func (o *outage) recordFresh() { o.staleReads, o.readAfter = 0, time.Time{} }
-
 // outages holds the outages of all nodes. It is not safe for concurrent use.
 type outages map[string]*outage
 
@@ -108,7 +85,6 @@ func (all outages) observe(node string, state State, uid types.UID, now time.Tim
 	}
 	if current.state != state || current.uid != uid {
 		current.state, current.uid, current.since = state, uid, now
-		current.recordFresh()
 		current.lastUsed = map[types.NamespacedName]time.Time{} // by Pods of the former state
 	}
 	return current

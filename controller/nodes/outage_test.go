@@ -98,27 +98,3 @@ func TestNodesThatWereDeletedLongAgoAreForgotten(t *testing.T) {
 		t.Errorf("remembered: %v", all)
 	}
 }
-
-func TestAStaleCacheDelaysReads(t *testing.T) {
-	all := outages{}
-	lost := all.observe("a", NotReady, "u", at(0))
-	delays := map[time.Duration]bool{}
-	for i, limit := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300} {
-		limit *= time.Second
-		lost.recordStale(at(0))
-		delay := lost.readAfter.Sub(at(0))
-		if delay > limit || delay <= limit/2 {
-			t.Errorf("delay %d is %v, want more than %v, at most %v", i, delay, limit/2, limit)
-		}
-		delays[delay*time.Second/limit] = true
-	}
-	if len(delays) < 2 {
-		t.Error("the delays have no random part: all nodes would be read together")
-	}
-	if all.observe("a", NotReady, "u", at(1)); lost.readAfter.IsZero() {
-		t.Error("an event that does not change the node ends the back-off")
-	}
-	if all.observe("a", NotReady, "v", at(1)); lost.staleReads > 0 || !lost.readAfter.IsZero() {
-		t.Errorf("the cache has caught up, but the node is read after %v", lost.readAfter)
-	}
-}

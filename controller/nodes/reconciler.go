@@ -38,7 +38,7 @@ type reconciler struct {
 	options Options
 	now     func() time.Time
 	outages outages
-	closed  map[string]bool           // the nodes that take no Pods
+	closed  map[string]bool // the nodes that take no Pods
 	stale   map[string]staleNode
 	events  events.EventRecorder
 }
@@ -91,9 +91,6 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 	if len(dueInstances)+len(dueConfigurations) == 0 {
 		return next, nil
 	}
-	if lost.readAfter.After(now) {
-		return deadline.Earliest(next, lost.readAfter), nil
-	}
 
 	// The cache may be stale, above all after the API server was unavailable.
 	current, err := readNode(ctx, r.api, name)
@@ -101,10 +98,9 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 		return time.Time{}, err
 	}
 	if currentState, currentUID := stateOf(current); currentState != state || currentUID != uid {
-		lost.recordStale(now)
-		return deadline.Earliest(next, lost.readAfter), nil
+		return time.Time{}, fmt.Errorf("node %s is %s, and was %s when its watch last reported it: it is read again until both agree",
+			name, currentState, state) // with the back-off of errors
 	}
-	lost.recordFresh()
 	used := use{}
 	if state != Gone {
 		if err := r.addPods(ctx, name, used); err != nil {
