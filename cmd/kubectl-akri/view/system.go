@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,20 +51,24 @@ func ComponentOf(labels map[string]string) string {
 	return ""
 }
 
-// Problems returns why components do not work: they are missing, or have no Pods that are ready.
+// Problems returns why components, or handlers, do not work: they are missing, or have no Pods
+// that are ready. Akri works without a webhook and without handlers, which may have other names.
 func (s *System) Problems(components ...string) (found []finding.Mistake) {
 	for _, component := range components {
 		if s == nil {
 			break
 		}
-		exists := slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return ComponentOf(pod.Labels) == component })
+		is := func(labels map[string]string) bool { // debugEcho has the label debug-echo
+			return strings.EqualFold(strings.ReplaceAll(ComponentOf(labels), "-", ""), component)
+		}
+		exists := slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return is(pod.Labels) })
 		for i := range s.Workloads {
-			if w := &s.Workloads[i]; ComponentOf(w.Labels) == component {
+			if w := &s.Workloads[i]; is(w.Labels) {
 				exists = true
 				found = append(found, s.broken(w)...)
 			}
 		}
-		if !exists && s.Searched && component != Webhook { // Akri works without one
+		if !exists && s.Searched && (component == Controller || component == Agent) {
 			state, remedy := "installed", "install it again, which keeps Configurations, Instances and their objects: kubectl apply "+
 				"--server-side -k config/default, or with its values: helm upgrade --install -n akri-system akri CHART"
 			if s.Namespace != "" {
@@ -104,7 +109,8 @@ func (s *System) broken(w *Workload) []finding.Mistake {
 			remedy = "kubectl rollout undo " + object + " if its last change is the cause; else " + remedy
 		}
 	}
-	return findingf(remedy, "%s %s/%s is not ready, so %s:\n%s", w.Kind, w.Namespace, w.Name, impacts[component], cause)
+	return findingf(remedy, "%s %s/%s is not ready, so %s:\n%s", w.Kind, w.Namespace, w.Name,
+		cmp.Or(impacts[component], "devices of this kind are not found"), cause)
 }
 
 // podRemedy returns the commands that tell why a Pod of Akri does not work.

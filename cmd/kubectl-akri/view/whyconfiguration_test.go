@@ -102,6 +102,19 @@ func TestConcludeConfiguration(t *testing.T) {
 			},
 			[]string{"not accepted (InvalidTemplate); nothing changes until they are corrected:\nno end → correct the Configuration"},
 		},
+		"the handler has no image": {
+			func(f *Facts) {
+				missingHandler(f, "debugEcho")
+				f.System = installed(func(s *System) {
+					s.Workloads = append(s.Workloads, workload("DaemonSet", "akri-debug-echo-discovery", 2, 0))
+					p := agentPod("echo-x", "node1", waiting("", "ImagePullBackOff", "x:1").Status)
+					p.Labels = labelsOf("akri-debug-echo-discovery")
+					s.Pods = append(s.Pods, p)
+				})
+			},
+			[]string{"DaemonSet akri-system/akri-debug-echo-discovery is not ready, so devices of this kind are not found:\n" +
+				"Pod echo-x does not run: ImagePullBackOff: x:1 → kubectl describe pod"},
+		},
 		"discovery fails": {
 			func(f *Facts) {
 				f.Instances = nil

@@ -199,6 +199,9 @@ func (f *Facts) notAccepted() []finding.Mistake {
 func (f *Facts) discoveryFails() []finding.Mistake {
 	const maxShown = 5
 	failures := f.Configuration.Status.DiscoveryFailures
+	if broken := f.System.Problems(f.Configuration.Spec.DiscoveryHandler.Name); len(broken) > 0 {
+		return broken
+	}
 	if discovering := meta.FindStatusCondition(f.Configuration.Status.Conditions, v0.ConditionDiscovering); discovering != nil &&
 		discovering.Reason == v0.ReasonHandlerMissing {
 		return findingf(f.handlerRemedy(), "No device can be found: %s", discovering.Message)
@@ -228,7 +231,7 @@ func (f *Facts) handlerRemedy() string {
 	if _, found := builtin.Validators[name]; !found {
 		return "Akri has none with this name, but " + strings.Join(slices.Sorted(maps.Keys(builtin.Validators)), ", ")
 	}
-	return "with the chart, --set handlers." + name + ".enabled=true installs this one; its Pods: kubectl get pods -A | grep discovery"
+	return "with the chart, --set handlers." + name + ".enabled=true installs this one"
 }
 
 func (f *Facts) noDevices() []finding.Mistake {
