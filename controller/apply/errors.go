@@ -51,8 +51,7 @@ func WatchError(kind schema.GroupVersionKind, resource schema.GroupVersionResour
 	if refused := refused(refusal.Request{Resource: resource}, "", err); refused != nil {
 		return refused
 	}
-	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return plan.KindUnavailableError(kind, err)
 	}
 	return answer(v0.ReasonWatchFailed, fmt.Sprintf("%s cannot be watched, so that their objects are left alone; "+

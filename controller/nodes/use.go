@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/advice"
 )
 
 // use holds the names of the Instances and Configurations whose resources the Pods
@@ -17,19 +18,10 @@ func (u use) add(pods []corev1.Pod) {
 		if phase := pods[i].Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 			continue
 		}
-		for _, containers := range [][]corev1.Container{pods[i].Spec.InitContainers, pods[i].Spec.Containers} {
-			for _, container := range containers {
-				u.addResources(container.Resources.Requests)
-				u.addResources(container.Resources.Limits)
+		for resource, amount := range advice.Requested(&pods[i].Spec) {
+			if name, _ := nameIn(corev1.ResourceName(resource)); amount > 0 {
+				u[name] = true
 			}
-		}
-	}
-}
-
-func (u use) addResources(resources corev1.ResourceList) {
-	for resource, quantity := range resources {
-		if name, ok := nameIn(resource); ok && !quantity.IsZero() {
-			u[name] = true
 		}
 	}
 }

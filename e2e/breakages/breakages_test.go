@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,8 @@ func TestBreakages(t *testing.T) {
 	if err != nil || len(files) < 25 {
 		t.Fatalf("there are %d scripts: %v", len(files), err)
 	}
-	c, existing := clustertest.Existing(t, cluster.Config{Nodes: 1})
+	controllers := append(slices.Clone(cluster.FastControllers), "resourcequota-controller")
+	c, existing := clustertest.Existing(t, cluster.Config{Nodes: 1, Controllers: controllers})
 	programs, err := akri.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
