@@ -3,8 +3,6 @@ package webhook
 import (
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/internal/finding"
@@ -92,16 +90,9 @@ func warnings(findings []Finding) []string {
 	return lines
 }
 
-// oneLine joins the lines of a message, replaces its control characters and
-// truncates it.
+// oneLine returns the beginning of a message without line breaks and control characters.
 func oneLine(message string, maxBytes int) string {
-	printable := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.Join(strings.Fields(message), " "))
-	return text.Truncate(printable, maxBytes)
+	return text.Truncate(text.OneLine(strings.Join(strings.Fields(message), " ")), maxBytes)
 }
 
 // unique removes duplicates.

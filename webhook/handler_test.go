@@ -213,7 +213,7 @@ func TestResponse(t *testing.T) {
 		{Forbid, finding.Mistake{Path: "spec.c", Cause: "four"}},
 		{Inconclusive, finding.Mistake{Path: "spec.d", Cause: "five"}},
 	})
-	if answer.Allowed || answer.Result.Code != http.StatusForbidden || answer.Result.Message != "spec.b: two lines\ufffd; "+
+	if answer.Allowed || answer.Result.Code != http.StatusForbidden || answer.Result.Message != "spec.b: two lines\\x1b; "+
 		"three\nspec.c: four" {
 		t.Errorf("denied with %+v", answer.Result)
 	}
