@@ -90,7 +90,7 @@ func warnings(findings []Finding) []string {
 	return lines
 }
 
-// oneLine returns the beginning of a message without line breaks and control characters.
+// oneLine returns the beginning of a message as a line. Control characters are escaped.
 func oneLine(message string, maxBytes int) string {
 	return text.Truncate(text.OneLine(strings.Join(strings.Fields(message), " ")), maxBytes)
 }

@@ -16,8 +16,7 @@ const (
 	// DefaultEmptyGrace equals the time for which agents keep a shared device
 	// that is no longer discovered.
 	DefaultEmptyGrace = 5 * time.Minute
-	// DefaultStaleDelay collects the resources of many devices into one request,
-	// and lets a device return under the same name.
+	// DefaultStaleDelay collects the resources of many devices into one request.
 	DefaultStaleDelay = 30 * time.Second
 )
 
@@ -34,8 +33,8 @@ type Options struct {
 	// EmptyGrace is how long an Instance may have no nodes before it is deleted.
 	// 0: the default, or NotReadyGrace if that is shorter.
 	EmptyGrace time.Duration
-	// StaleDelay is how long a node's status keeps a resource after the Instance
-	// or Configuration of its name was deleted. 0: the default.
+	// StaleDelay is how long a node's status keeps the first resource whose Instance
+	// or Configuration was deleted. Others go with it. 0: the default.
 	StaleDelay time.Duration
 }
 

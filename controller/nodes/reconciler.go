@@ -98,8 +98,8 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 		return time.Time{}, err
 	}
 	if currentState, currentUID := stateOf(current); currentState != state || currentUID != uid {
-		return time.Time{}, fmt.Errorf("node %s is %s, and was %s when its watch last reported it: it is read again until both agree",
-			name, currentState, state) // with the back-off of errors
+		return time.Time{}, fmt.Errorf("the watch of nodes is late: node %s is %s, or was created again: it is read until both agree",
+			name, currentState) // with the back-off of errors
 	}
 	used := use{}
 	if state != Gone {
@@ -240,7 +240,9 @@ func (r *reconciler) reconcileStale(ctx context.Context, name string, node *core
 	}
 	now, its := r.now(), r.stale[name]
 	if len(stale) == 0 {
-		r.stale[name] = staleNode{removed: its.removed}
+		if r.stale[name] = (staleNode{removed: its.removed}); its.removed.IsZero() {
+			delete(r.stale, name)
+		}
 		return time.Time{}, nil
 	}
 	if its.since.IsZero() {

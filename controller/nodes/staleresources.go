@@ -9,8 +9,8 @@ import (
 	"akri.sh/akri/internal/jsonpatch"
 )
 
-// pausesBetweenRemovals is how many delays are between two removals from a node.
-const pausesBetweenRemovals = 10
+// delaysBetweenRemovals is how many times the delay is between two removals from a node.
+const delaysBetweenRemovals = 10
 
 // staleOf returns the resources of Akri that are 0 on a node and have the name of
 // no existing Instance or Configuration, sorted.
@@ -48,5 +48,5 @@ type staleNode struct{ since, removed time.Time }
 // due returns when to remove the stale resources of the node. Something that puts them back
 // again and again gets a removal now and then.
 func (s staleNode) due(delay time.Duration) time.Time {
-	return deadline.Latest(s.since.Add(delay), s.removed.Add(pausesBetweenRemovals*delay))
+	return deadline.Latest(s.since.Add(delay), s.removed.Add(delaysBetweenRemovals*delay))
 }

@@ -99,6 +99,7 @@ func TestLookupsWaitTogether(t *testing.T) {
 		synctest.Wait()
 		time.AfterFunc(time.Second, func() { s.calls.Release(maxRequestCalls) })
 		wait() // for the look-ups, which were first
+		synctest.Wait()
 		var urls []string
 		for _, r := range lds.servers {
 			if r.published.url != "" && r.published.endpoints == "" {

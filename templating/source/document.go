@@ -2,8 +2,10 @@ package source
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -49,6 +51,13 @@ type Document struct {
 // a List as documents. Invalid YAML, documents that are not objects and duplicate keys
 // are errors, each a [SyntaxError].
 func Parse(file string, data []byte) ([]*Document, error) {
+	if json.Valid(data) {
+		data = surrogates.ReplaceAllFunc(data, func(pair []byte) []byte {
+			var character string
+			_ = json.Unmarshal([]byte(`"`+string(pair)+`"`), &character) // the pattern matches nothing else
+			return []byte(character)
+		})
+	}
 	var documents []*Document
 	before := 0
 	for _, part := range Split(data) {
@@ -63,6 +72,9 @@ func Parse(file string, data []byte) ([]*Document, error) {
 	}
 	return documents, nil
 }
+
+// surrogates matches how JSON escapes a character such as an emoji. YAML has no such escape.
+var surrogates = regexp.MustCompile(`(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}`)
 
 // Split splits a file before each line that begins with ---.
 func Split(data []byte) [][]byte {

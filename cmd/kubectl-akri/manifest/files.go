@@ -1,14 +1,12 @@
 package manifest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -93,19 +91,9 @@ func readFile(streams cli.Streams, name string) (*File, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if json.Valid(f.Data) {
-		f.Data = surrogates.ReplaceAllFunc(f.Data, func(pair []byte) []byte {
-			var character string
-			_ = json.Unmarshal([]byte(`"`+string(pair)+`"`), &character) // the pattern matches nothing else
-			return []byte(character)
-		})
-	}
 	f.Documents, f.Err = source.Parse(f.Name, f.Data)
 	return f, nil
 }
-
-// surrogates matches how JSON escapes a character such as an emoji. YAML has no such escape.
-var surrogates = regexp.MustCompile(`(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}`)
 
 // lines returns the lines of the named file, or nil if it is not one of all.
 func (all Files) lines(name string) []string {

@@ -59,7 +59,7 @@ func (s *System) Problems(components ...string) (found []finding.Mistake) {
 			break
 		}
 		is := func(labels map[string]string) bool { // debugEcho has the label debug-echo
-			return strings.EqualFold(strings.ReplaceAll(ComponentOf(labels), "-", ""), component)
+			return strings.EqualFold(strings.ReplaceAll(ComponentOf(labels), "-", ""), strings.ReplaceAll(component, "-", ""))
 		}
 		exists := slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return is(pod.Labels) })
 		for i := range s.Workloads {
@@ -124,8 +124,8 @@ func nodeRemedy(name string) string {
 }
 
 // placement is what lets a DaemonSet run on more nodes.
-const placement = "if it should run there: correct nodeSelector or tolerations of the DaemonSet (agent.nodeSelector and " +
-	"agent.tolerations in the chart); kubectl events -A --types=Warning has other reasons"
+const placement = "if it should run there: correct nodeSelector or tolerations of the DaemonSet (in the chart, those of " +
+	"agent or of handlers.NAME); kubectl events -A --types=Warning has other reasons"
 
 // excludes returns why a DaemonSet does not run on a node.
 func (w *Workload) excludes(node *corev1.Node) string {

@@ -121,7 +121,7 @@ func skew(v *Versions) (lines []string) {
 			groups = append(groups, key)
 		}
 	}
-	reference := fmt.Sprintf("that of the %s is %s", title(first.Component), first.Version)
+	reference := fmt.Sprintf("that of Pod %s is %s", first.Pod, first.Version)
 	for _, key := range groups {
 		lines = append(lines, fmt.Sprintf("the version of %s of the %s is %s, but %s: update the image, or wait until the rollout "+
 			"has completed: kubectl get pods -n %s", counted(sizes[key], "Pod"), title(key.component), key.version, reference, v.Namespace))

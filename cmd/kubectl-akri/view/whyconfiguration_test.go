@@ -79,6 +79,14 @@ func TestConcludeConfiguration(t *testing.T) {
 		pod.Spec.Containers[0].Resources.Limits["akri.sh/cam"] = quantity(amount)
 		return pod
 	}
+	noImage := installed(func(s *System) {
+		s.Workloads = append(s.Workloads, workload("DaemonSet", "akri-debug-echo-discovery", 2, 0))
+		p := agentPod("echo-x", "node1", waiting("", "ImagePullBackOff", "x:1").Status)
+		p.Labels = labelsOf("akri-debug-echo-discovery")
+		s.Pods = append(s.Pods, p)
+	})
+	const handlerDown = "DaemonSet akri-system/akri-debug-echo-discovery is not ready, so devices of this kind are not found:\n" +
+		"Pod echo-x does not run: ImagePullBackOff: x:1 → kubectl describe pod"
 	for name, c := range map[string]struct {
 		change func(*Facts)
 		want   []string
@@ -103,17 +111,26 @@ func TestConcludeConfiguration(t *testing.T) {
 			[]string{"not accepted (InvalidTemplate); nothing changes until they are corrected:\nno end → correct the Configuration"},
 		},
 		"the handler has no image": {
+			func(f *Facts) { missingHandler(f, "debugEcho"); f.System = noImage },
+			[]string{handlerDown},
+		},
+		"the handler has no image, and no agent has reported it yet": {
 			func(f *Facts) {
 				missingHandler(f, "debugEcho")
-				f.System = installed(func(s *System) {
-					s.Workloads = append(s.Workloads, workload("DaemonSet", "akri-debug-echo-discovery", 2, 0))
-					p := agentPod("echo-x", "node1", waiting("", "ImagePullBackOff", "x:1").Status)
-					p.Labels = labelsOf("akri-debug-echo-discovery")
-					s.Pods = append(s.Pods, p)
-				})
+				f.System, f.Configuration.Status.DiscoveryFailures = noImage, nil
 			},
-			[]string{"DaemonSet akri-system/akri-debug-echo-discovery is not ready, so devices of this kind are not found:\n" +
-				"Pod echo-x does not run: ImagePullBackOff: x:1 → kubectl describe pod"},
+			[]string{handlerDown},
+		},
+		"the handler has no image, and an agent refuses another": {
+			func(f *Facts) {
+				missingHandler(f, "debugEcho")
+				f.System, f.Configuration.Status.DiscoveryFailures[1].Message = noImage, "the discovery handler may not register"
+			},
+			[]string{handlerDown, "Discovery fails on node node2, handler debugEcho: the discovery handler may not register"},
+		},
+		"a handler without an image that nobody misses": {
+			func(f *Facts) { f.System, f.Configuration.Spec.DiscoveryHandler.Name = noImage, "debugEcho" },
+			[]string{"No problem found"},
 		},
 		"discovery fails": {
 			func(f *Facts) {

@@ -40,6 +40,7 @@ var whyRules = []struct {
 	{aPod, (*Facts).unknownResources},
 	{aParent | aRequestedOne, (*Facts).deleted},
 	{anInstance, (*Facts).configurationMissing},
+	{aParent, (*Facts).handlerDown},
 	{anInstance | aRequestedOne, (*Facts).deviceNotSeen},
 	{aParent, (*Facts).notReconciled},
 	{aParent, (*Facts).notAccepted},
@@ -137,6 +138,16 @@ func (f *Facts) deviceNotSeen() []finding.Mistake {
 		"%s", strings.Join(lines, "\n"))
 }
 
+// handlerDown explains why no node has the discovery handler, if devices are missing. Another
+// program may have registered under its name.
+func (f *Facts) handlerDown() []finding.Mistake {
+	found := len(f.Instances) > 0 || f.Instance != nil && len(f.Instance.Spec.Nodes) > 0
+	if f.Configuration == nil || found && len(f.Configuration.Status.DiscoveryFailures) == 0 {
+		return nil
+	}
+	return f.System.Problems(f.Configuration.Spec.DiscoveryHandler.Name)
+}
+
 // deviceNodes returns the nodes that see one of the devices.
 func (f *Facts) deviceNodes() (nodes []string) {
 	for _, one := range append([]*Facts{f}, f.Requested...) {
@@ -199,15 +210,13 @@ func (f *Facts) notAccepted() []finding.Mistake {
 func (f *Facts) discoveryFails() []finding.Mistake {
 	const maxShown = 5
 	failures := f.Configuration.Status.DiscoveryFailures
-	if broken := f.System.Problems(f.Configuration.Spec.DiscoveryHandler.Name); len(broken) > 0 {
-		return broken
-	}
+	down := len(f.handlerDown()) > 0
 	if discovering := meta.FindStatusCondition(f.Configuration.Status.Conditions, v0.ConditionDiscovering); discovering != nil &&
-		discovering.Reason == v0.ReasonHandlerMissing {
+		discovering.Reason == v0.ReasonHandlerMissing && !down {
 		return findingf(f.handlerRemedy(), "No device can be found: %s", discovering.Message)
 	}
 	// Where the handler is refused, it does not matter that others do not have it.
-	if refused := slices.DeleteFunc(slices.Clone(failures), v0.DiscoveryFailure.HandlerMissing); len(refused) > 0 {
+	if refused := slices.DeleteFunc(slices.Clone(failures), v0.DiscoveryFailure.HandlerMissing); len(refused) > 0 || down {
 		failures = refused
 	}
 	var findings []finding.Mistake
@@ -231,11 +240,12 @@ func (f *Facts) handlerRemedy() string {
 	if _, found := builtin.Validators[name]; !found {
 		return "Akri has none with this name, but " + strings.Join(slices.Sorted(maps.Keys(builtin.Validators)), ", ")
 	}
-	return "with the chart, --set handlers." + name + ".enabled=true installs this one"
+	return "with the chart, --set handlers." + name + ".enabled=true installs this one; its Pods: kubectl get pods -A | grep discovery"
 }
 
 func (f *Facts) noDevices() []finding.Mistake {
-	if len(f.Instances) > 0 || len(f.Configuration.Status.DiscoveryFailures) > 0 || f.Configuration.DeletionTimestamp != nil {
+	if len(f.Instances) > 0 || len(f.Configuration.Status.DiscoveryFailures) > 0 || f.Configuration.DeletionTimestamp != nil ||
+		len(f.handlerDown()) > 0 {
 		return nil
 	}
 	handler := f.Configuration.Spec.DiscoveryHandler.Name
