@@ -40,7 +40,7 @@ spec: {containers: [{name: program, image: "` + image + `"}]}
 	}
 	got := w.run("", "version", "-n", w.Namespace)
 	got.want(t, 0, "controller  v1.2.3 ", "agent       v1.2.2 ", "udev        unknown", "handler: Pod handler is Pending",
-		"the version of 1 Pod of the agent is v1.2.2, but that of Pod controller is v1.2.3", "this kubectl-akri", "!broker", "!ended", "!webhook")
+		"the version of 1 Pod (agent) is v1.2.2, but that of Pod controller is v1.2.3", "this kubectl-akri", "!broker", "!ended", "!webhook")
 	w.run("", "version", "-n", w.Namespace, "--check").want(t, 1, "v1.2.2")
 	w.run("", "version", "--client").want(t, 0, version.String(), "!Kubernetes")
 	w.run("", "version", "-o", "json", "-n", w.Namespace).want(t, 0, `"component": "controller"`, `"skew"`)

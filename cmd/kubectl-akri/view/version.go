@@ -123,22 +123,14 @@ func skew(v *Versions) (lines []string) {
 	}
 	reference := fmt.Sprintf("that of Pod %s is %s", first.Pod, first.Version)
 	for _, key := range groups {
-		lines = append(lines, fmt.Sprintf("the version of %s of the %s is %s, but %s: update the image, or wait until the rollout "+
-			"has completed: kubectl get pods -n %s", counted(sizes[key], "Pod"), title(key.component), key.version, reference, v.Namespace))
+		lines = append(lines, fmt.Sprintf("the version of %s (%s) is %s, but %s: update the image, or wait until the rollout "+
+			"has completed: kubectl get pods -n %s", counted(sizes[key], "Pod"), key.component, key.version, reference, v.Namespace))
 	}
 	if v.Client.Version != first.Version {
 		lines = append(lines, fmt.Sprintf("the version of this kubectl-akri is %s, but %s: install the version of the cluster",
 			v.Client.Version, reference))
 	}
 	return lines
-}
-
-// title returns how a sentence calls a component.
-func title(component string) string {
-	if slices.Contains(order, component) {
-		return component
-	}
-	return "handler " + component
 }
 
 // Text prints the versions.

@@ -49,9 +49,9 @@ onvif|v1.2.2|akri-onvif-discovery-x|node2|v1.36.1
 note: Kubernetes v1.36.1 is special
 note: akri-agent-c: Pod akri-agent-c is Pending
 note: akri-onvif-discovery-x: Pod is Pending
-skew: the version of 1 Pod of the agent is v1.2.2, but that of Pod akri-controller-a is v1.2.3: update the image, ` +
+skew: the version of 1 Pod (agent) is v1.2.2, but that of Pod akri-controller-a is v1.2.3: update the image, ` +
 		`or wait until the rollout has completed: kubectl get pods -n akri-system
-skew: the version of 1 Pod of the handler onvif is v1.2.2, but that of Pod akri-controller-a is v1.2.3: update the image, ` +
+skew: the version of 1 Pod (onvif) is v1.2.2, but that of Pod akri-controller-a is v1.2.3: update the image, ` +
 		`or wait until the rollout has completed: kubectl get pods -n akri-system
 skew: the version of this kubectl-akri is v1.2.2-3-g2469d3f, but that of Pod akri-controller-a is v1.2.3: install the version of the cluster
 `
@@ -72,9 +72,9 @@ func TestSkew(t *testing.T) {
 		"a newer client": {"v1.3.0", []Part{part(Controller, "c", "n", "v1.2.3"), part(Agent, "a", "n", "v1.2.3")}, false,
 			"the version of this kubectl-akri is v1.3.0, but that of Pod c is v1.2.3"},
 		"another agent": {"v1.2.3", []Part{part(Controller, "c", "n", "v1.2.3"), part(Agent, "a", "n", "v1.2.4")}, false,
-			"the version of 1 Pod of the agent is v1.2.4, but that of Pod c is v1.2.3"},
+			"the version of 1 Pod (agent) is v1.2.4, but that of Pod c is v1.2.3"},
 		"no controller": {"v1.2.3", []Part{part(Agent, "a", "n", "v1.2.3"), part("onvif", "o", "n", "v1.2.4")}, false,
-			"the version of 1 Pod of the handler onvif is v1.2.4, but that of Pod a is v1.2.3"},
+			"the version of 1 Pod (onvif) is v1.2.4, but that of Pod a is v1.2.3"},
 		"an unknown version": {dev, []Part{part(Controller, "c", "n", dev), {Component: Agent, Pod: "a", Problem: "Pending"}}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
