@@ -384,6 +384,7 @@ func (n *node) observe() {
 		case undecided:
 			n.observeAfter(n.backoff)
 		default:
+			n.backoff = 0 // the next undecided slot is another one
 			n.observeAfter(9*time.Second + n.w.upTo(time.Second))
 		}
 		n.note(e)
