@@ -19,10 +19,11 @@ const (
 	// gatherTime debounces triggers before an observation: the kubelet's list
 	// lags a Pod's event by some 10 ms.
 	gatherTime = 50 * time.Millisecond
-	// minInterval is the first delay between observations while a slot is
-	// undecided; maxInterval is the interval without any trigger.
-	minInterval = 250 * time.Millisecond
-	maxInterval = 10 * time.Second
+	// minInterval is the first delay between observations while a slot is undecided, and
+	// maxUndecided the last; maxInterval is the interval without any trigger.
+	minInterval  = 250 * time.Millisecond
+	maxUndecided = 5 * time.Second
+	maxInterval  = 10 * time.Second
 	// repeats is how often an observation is repeated after a Pod changed, in case the
 	// kubelet's list lags for longer.
 	repeats = 2
@@ -74,7 +75,7 @@ func (s *Server) observe(ctx context.Context) {
 		next = time.Now().Add(maxInterval - maxInterval/10 + rand.N(maxInterval/5))
 		again := s.observeOnce(ctx, noticed)
 		if again || due > 0 {
-			next = deadline.Earliest(next, time.Now().Add(wait.Jitter(backoff.Delay(minInterval, maxInterval, undecided), 0.2)))
+			next = deadline.Earliest(next, time.Now().Add(wait.Jitter(backoff.Delay(minInterval, maxUndecided, undecided), 0.2)))
 			undecided++
 		}
 		if !again {

@@ -378,7 +378,7 @@ func (n *node) observe() {
 			n.list(&e, uses)
 		}
 		undecided := slices.ContainsFunc(n.m.Uses(), func(u slots.Use) bool { return !slices.Contains(e.Listed, u) })
-		n.backoff = min(max(time.Second, 2*n.backoff), 8*time.Second)
+		n.backoff = min(max(time.Second, 2*n.backoff), 5*time.Second)
 		switch {
 		case planned != n.observed: // triggered meanwhile
 		case undecided:
