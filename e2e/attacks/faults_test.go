@@ -289,6 +289,6 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 		}
 		return ""
 	})
-	w.await("refused", "Applied", "False DeleteFailed")
+	w.await("refused", "Applied", "False PolicyDenied")
 	remove()
 }
