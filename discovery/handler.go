@@ -37,6 +37,10 @@ type Request struct {
 	Properties map[string][]byte
 }
 
+// DisplayName is the property that tells people which device it is, such as "Logitech C920
+// (/dev/video0)". Handlers may set it.
+const DisplayName = "AKRI_DISPLAY_NAME"
+
 // Device is a device that a handler has found.
 type Device struct {
 	// ID identifies the device among all that the handler may ever find. It must

@@ -14,9 +14,9 @@ import (
 // +kubebuilder:resource:path=configurations,singular=configuration,scope=Namespaced,shortName=akric,categories=all
 // +kubebuilder:printcolumn:name="Handler",type=string,JSONPath=`.spec.discoveryHandler.name`
 // +kubebuilder:printcolumn:name="Capacity",type=integer,JSONPath=`.spec.capacity`
-// +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Found",type=integer,JSONPath=`.status.instances`
+// +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyInstances`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || self.metadata.name.size() <= 56 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of at most 56 characters a-z, 0-9 and '-', and start and end with a letter or digit: it is part of the resource name akri.sh/NAME-HASH, which Kubernetes limits to 63 characters"
 type Configuration struct {
@@ -72,6 +72,13 @@ type ConfigurationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.map(name, size(name) + size(self[name])).sum() <= 16384",message="all names and values together have at most 16384 characters: put large values into a ConfigMap or Secret that the broker mounts"
 	// +optional
 	BrokerProperties map[string]string `json:"brokerProperties,omitempty"`
+
+	// displayName is what people call a device: a text with expressions, such as
+	// "{{ INSTANCE_PROPERTIES.ROOM }}, {{ INSTANCE_PROPERTIES.MODEL }}". By default, the
+	// discovery handler says it.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	DisplayName string `json:"displayName,omitempty"`
 
 	// instanceBrokerResources are templates of Kubernetes objects of any kind. The
 	// objects are created for every device.

@@ -9,12 +9,16 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=instances,singular=instance,scope=Namespaced,shortName=akrii,categories=all
-// +kubebuilder:printcolumn:name="Config",type=string,JSONPath=`.spec.configurationName`
-// +kubebuilder:printcolumn:name="Shared",type=boolean,JSONPath=`.spec.shared`
+// +kubebuilder:printcolumn:name="Device",type=string,JSONPath=`.status.displayName`
 // +kubebuilder:printcolumn:name="Nodes",type=string,JSONPath=`.spec.nodes`
+// +kubebuilder:printcolumn:name="Free",type=integer,JSONPath=`.status.freeSlots`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Config",type=string,priority=1,JSONPath=`.spec.configurationName`
+// +kubebuilder:printcolumn:name="Capacity",type=integer,priority=1,JSONPath=`.spec.capacity`
+// +kubebuilder:printcolumn:name="Shared",type=boolean,priority=1,JSONPath=`.spec.shared`
+// +kubebuilder:printcolumn:name="Changed",type=date,priority=1,JSONPath=`.spec.lastChangeTime`
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || self.metadata.name.size() <= 63 && self.metadata.name.startsWith(self.spec.configurationName + '-')",message="metadata.name must have at most 63 characters and begin with spec.configurationName and a dash: it is part of a resource name, and agents name Instances CONFIGURATION-HASH"
 type Instance struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -68,6 +72,11 @@ type InstanceSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	BrokerProperties map[string]string `json:"brokerProperties,omitempty"`
+
+	// lastChangeTime is when an agent last saw the properties of the device change, or first
+	// saw the device.
+	// +optional
+	LastChangeTime *metav1.Time `json:"lastChangeTime,omitempty"`
 
 	// shared is true if several nodes can reach the device.
 	// +kubebuilder:default=false

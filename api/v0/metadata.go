@@ -75,6 +75,9 @@ const (
 // PropertyDevicePaths has the device files of a local device, sorted. The agent adds it.
 const PropertyDevicePaths = "AKRI_DEVICE_PATHS"
 
+// PropertyDisplayName is what a discovery handler calls a device. Handlers may set it.
+const PropertyDisplayName = "AKRI_DISPLAY_NAME"
+
 // FinalizerCleanup is set on a Configuration or an Instance while it has objects in
 // another namespace or cluster-scoped objects. The controller adds it before it creates
 // the first and removes it after it has deleted the last.

@@ -125,6 +125,16 @@ func (f DiscoveryFailure) HandlerMissing() bool { return f.Message == MessageHan
 // InstanceStatus is the observed state of the objects created for a device. It has no
 // observedGeneration, because the generation of an Instance changes whenever a slot does.
 type InstanceStatus struct {
+	// displayName tells people which device it is: one line, by spec.displayName of the
+	// Configuration, or else by the discovery handler.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	DisplayName string `json:"displayName,omitempty"`
+	// freeSlots is the number of slots that no container has, as it was some seconds ago.
+	// Schedulers and agents count the slots themselves.
+	// +optional
+	FreeSlots *int32 `json:"freeSlots,omitempty"`
+
 	// conditions of the Instance: Applied and Ready.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map

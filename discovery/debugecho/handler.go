@@ -89,7 +89,7 @@ func echo(descriptions []string, online bool) []discovery.Device {
 	}
 	devices := make([]discovery.Device, 0, len(descriptions))
 	for _, text := range descriptions {
-		devices = append(devices, discovery.Device{ID: text, Properties: map[string]string{Property: text}})
+		devices = append(devices, discovery.Device{ID: text, Properties: map[string]string{Property: text, discovery.DisplayName: text}})
 	}
 	return devices
 }

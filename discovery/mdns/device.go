@@ -42,6 +42,8 @@ func device(s browse.Service) discovery.Device {
 		PropertyPort:      strconv.Itoa(int(s.Port)),
 		PropertyAddress:   addresses[0].String(),
 		PropertyAddresses: join(addresses),
+
+		discovery.DisplayName: printable(s.Instance) + " at " + addresses[0].String(),
 	}
 	if url := serviceURL(s, addresses[0]); url != "" {
 		properties[PropertyURL] = url

@@ -54,6 +54,10 @@ func (t *tracker) record(now time.Time, from netip.Addr, a wsdiscovery.Announcem
 		if admitted || t.cameras[k] != nil {
 			t.hear(now, from, k, xaddr, a.Kind == wsdiscovery.Hello)
 		}
+		if c, name, hardware := t.cameras[k], scope(a.Scopes, "name"), scope(a.Scopes, "hardware"); c != nil && len(a.Scopes) > 0 &&
+			(c.name != name || c.hardware != hardware) {
+			c.name, c.hardware, t.changed = name, hardware, true
+		}
 		heard = true
 	}
 	if !heard { // else it is another address of the camera

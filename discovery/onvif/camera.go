@@ -84,6 +84,8 @@ type camera struct {
 	// preferred to it. It is zero until the first answer: until then, it is not a device.
 	found time.Time
 	facts facts
+	// name and hardware are in the scopes of its last announcement; empty if they are not.
+	name, hardware string
 	// reading is the one of its clock that its credentials have the time of; see clockReadings.
 	reading int
 	// asked means that a request has ended, well or not.
@@ -150,10 +152,28 @@ func (c *camera) device(id string) discovery.Device {
 	if ip := c.ip(); ip != "" {
 		properties[PropertyIPAddress] = ip
 	}
+	properties[discovery.DisplayName] = c.displayName()
 	if id == details.ByURL {
 		return discovery.Device{ID: c.written + "-" + c.uuid, Properties: properties}
 	}
 	return discovery.Device{ID: c.facts.id(id, c.uuid), Properties: properties}
+}
+
+// displayName returns the name and the model of a camera, as far as it says them, and where it is.
+func (c *camera) displayName() string {
+	model := cmp.Or(strings.TrimSpace(c.facts[PropertyManufacturer]+" "+c.facts[PropertyModel]), c.hardware)
+	return cmp.Or(strings.Trim(c.name+", "+model, ", "), "camera") + " at " + cmp.Or(c.ip(), c.host)
+}
+
+// scope returns the value of a scope of the standard, such as name, or "".
+func scope(scopes []string, kind string) string {
+	for _, written := range scopes {
+		if value, found := strings.CutPrefix(written, "onvif://www.onvif.org/"+kind+"/"); found {
+			text, err := url.PathUnescape(value)
+			return clean(map[bool]string{true: text, false: value}[err == nil])
+		}
+	}
+	return ""
 }
 
 // devices returns the devices of cameras, sorted by id. If it is not the URL, a camera with

@@ -1,6 +1,7 @@
 package opcua
 
 import (
+	"cmp"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -71,7 +72,9 @@ func admits(d *details.Details, a application) bool {
 
 // device returns the device of an application.
 func (a application) device(id string) discovery.Device {
-	device := discovery.Device{ID: a.id, Properties: map[string]string{PropertyURL: a.url}}
+	device := discovery.Device{ID: a.id, Properties: map[string]string{
+		PropertyURL: a.url, discovery.DisplayName: strings.TrimPrefix(cmp.Or(a.name, a.uri)+" at "+a.url, " at "),
+	}}
 	if id == details.IDByApplicationURI && a.uri != "" {
 		device.ID = a.uri
 	}

@@ -203,6 +203,21 @@ func (d *sysDevice) uevent() map[string]string {
 	return d.kernel
 }
 
+// displayName returns what the device, or else the USB device that it belongs to, calls itself.
+func (d *sysDevice) displayName() string {
+	for _, name := range []string{"name", "model", "device/model"} { // of cameras and inputs, NVMe drives, other drives
+		if text := strings.TrimSpace(d.text(name)); text != "" {
+			return text
+		}
+	}
+	for up := d; up != nil; up = up.above() {
+		if up.uevent()["DEVTYPE"] == "usb_device" {
+			return strings.TrimSpace(strings.TrimSpace(up.text("manufacturer")) + " " + strings.TrimSpace(up.text("product")))
+		}
+	}
+	return ""
+}
+
 // node returns the path of the device file, or "".
 func (d *sysDevice) node() string {
 	name := d.uevent()["DEVNAME"]

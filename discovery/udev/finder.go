@@ -42,6 +42,8 @@ type match struct {
 	// priority is that of the claims, and written is when udevd made them.
 	priority int
 	written  time.Time
+	// name is what the device says that it is; empty if it does not.
+	name string
 	// properties are the values of Details.Properties, without missing ones.
 	properties map[string]string
 	// id is the value of Details.ID; empty if one of its parts is missing.
@@ -223,6 +225,7 @@ func (p *pass) judge(device *sysDevice) details.Verdict {
 func (p *pass) describe(device *sysDevice) *match {
 	publishedAs := device.withNode()
 	m := &match{path: device.path, device: publishedAs.path, node: publishedAs.node(), properties: map[string]string{}}
+	m.name = printable(publishedAs.displayName())
 	if p.details.Symlinks && m.node != "" {
 		data := publishedAs.data()
 		m.links, m.priority, m.written = data.links, data.priority, p.tree.writtenTime(publishedAs.recordName())

@@ -76,6 +76,10 @@ func (f *finder) device(u *unit, id string, claims map[string]int) discovery.Dev
 		maps.Copy(device.Properties, m.properties)
 	}
 	device.Properties[DevPathProperty] = u.path
+	file := cmp.Or(u.members[0].node, u.path)
+	if device.Properties[discovery.DisplayName] = file; u.members[0].name != "" {
+		device.Properties[discovery.DisplayName] = u.members[0].name + " (" + file + ")"
+	}
 	seen, links := map[string]bool{}, u.links(claims)
 	for _, m := range u.members {
 		if m.node == "" || seen[m.node] {

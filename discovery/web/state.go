@@ -36,7 +36,7 @@ func (s *state) apply(targets []target) {
 		entry := s.devices[t.id]
 		switch {
 		case t.err == nil:
-			t.properties[urlProperty], t.properties[tutorialProperty] = t.url, t.url
+			t.properties[urlProperty], t.properties[tutorialProperty], t.properties[discovery.DisplayName] = t.url, t.url, t.url
 			s.devices[t.id] = &knownDevice{device: discovery.Device{ID: t.id, Properties: t.properties}}
 		case entry == nil:
 		case entry.missed+1 >= s.misses:

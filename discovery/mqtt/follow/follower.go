@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -275,6 +276,8 @@ func (f *Follower) describe(d convention.Device) discovery.Device {
 	properties := map[string]string{
 		"MQTT_BROKER_URL": f.options.BrokerURL, "MQTT_BASE_TOPIC": d.BaseTopic, "MQTT_DEVICE_ID": d.ID, "MQTT_DEVICE_NAME": d.Name,
 		"MQTT_DEVICE_MANUFACTURER": d.Manufacturer, "MQTT_DEVICE_MODEL": d.Model, "MQTT_DEVICE_SW_VERSION": d.Version,
+
+		discovery.DisplayName: strings.Trim(cmp.Or(d.Name, d.ID)+", "+strings.TrimSpace(d.Manufacturer+" "+d.Model), ", "),
 	}
 	maps.Copy(properties, d.More)
 	maps.DeleteFunc(properties, func(_, value string) bool { return value == "" })
