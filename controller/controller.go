@@ -108,7 +108,7 @@ func setupInstances(mgr manager.Manager, options Options, queues *parentQueues, 
 	}
 	see := func(instance *v0.Instance) { r.seeDeletion(ownership.InstanceParent(instance), instance.Finalizers) }
 	return errors.Join(
-		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, itself(see), rendersDifferently)),
+		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, itself(see), rendersOrCountsDifferently)),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, observed[*v0.Instance](r.instances.observed))),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, instancesOfGroup(r.cache), generationChanged)),
 		c.Watch(queues.source(templating.InstanceLevel)),

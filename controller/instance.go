@@ -88,7 +88,7 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	}
 
 	// 5. Report what has changed.
-	current, err := r.report(ctx, parent, &instance, stored, &result)
+	current, err := r.report(ctx, parent, configuration, &instance, stored, &result)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -125,7 +125,7 @@ func (r *instanceReconciler) finalize(
 		return reconcile.Result{}, nil // garbage collection removes its objects
 	}
 	result := r.converger.Finalize(ctx, parent, account, status.Resources, r.orphans(parent))
-	if _, err := r.report(ctx, parent, instance, stored, &result); err != nil {
+	if _, err := r.report(ctx, parent, configuration, instance, stored, &result); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil

@@ -23,10 +23,15 @@ const readAgain = time.Millisecond
 // leader would compute it again. current reports whether the conditions in the API server
 // are those of this pass.
 func (r *instanceReconciler) report(
-	ctx context.Context, parent ownership.Parent, instance *v0.Instance, stored v0.InstanceStatus, result *converge.Outcome,
+	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, instance *v0.Instance, stored v0.InstanceStatus,
+	result *converge.Outcome,
 ) (current bool, err error) {
 	shown, complete := r.shown(parent, result)
-	now := v0.InstanceStatus{Resources: result.Resources, Conditions: stored.Conditions}
+	now := v0.InstanceStatus{Resources: result.Resources, Conditions: stored.Conditions, DisplayName: stored.DisplayName,
+		FreeSlots: new(v0.FreeSlots(instance))}
+	if configuration != nil {
+		now.DisplayName = r.templates.Get(configuration).DisplayName(configuration, instance)
+	}
 	if !complete {
 		r.instances.hold(parent.UID, now, unanswered, time.Now())
 		return false, nil
@@ -49,7 +54,9 @@ func (r *instanceReconciler) report(
 }
 
 func (r *instanceReconciler) write(ctx context.Context, parent ownership.Parent, status v0.InstanceStatus) error {
-	version, err := r.client.PatchStatus(ctx, parent, map[string]any{"conditions": status.Conditions, "resources": status.Resources})
+	version, err := r.client.PatchStatus(ctx, parent, map[string]any{
+		"conditions": status.Conditions, "resources": status.Resources, "displayName": status.DisplayName, "freeSlots": status.FreeSlots,
+	})
 	if err == nil && version != "" {
 		r.instances.remember(parent.UID, status, version, time.Now())
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,6 +64,8 @@ func (u urgency) due(since, written time.Time) time.Time {
 // inUse are the kinds of the objects of all the Configuration's Instances, as stored.
 func instanceUrgency(parent ownership.Parent, stored, now v0.InstanceStatus, inUse []schema.GroupVersionKind) urgency {
 	switch {
+	case onlyCounted(stored, now):
+		return counting
 	case onlyRepaired(stored, now):
 		return repaired // another leader would apply the objects once more
 	case !progressing(now.Conditions):
@@ -142,6 +145,12 @@ func sameObjects(a, b []v0.ResourceStatus) bool {
 		a.Ready, a.Reason, b.Ready, b.Reason = false, "", false, ""
 		return a == b
 	})
+}
+
+// onlyCounted reports whether two statuses differ in nothing but the number of free slots.
+func onlyCounted(stored, now v0.InstanceStatus) bool {
+	stored.FreeSlots = now.FreeSlots
+	return equality.Semantic.DeepEqual(stored, now)
 }
 
 // onlyRepaired reports whether two statuses differ in nothing but the digests of

@@ -27,8 +27,8 @@ type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // Predicates of the events for which a parent is reconciled.
 var (
-	rendersDifferently = predicate.TypedFuncs[*v0.Instance]{UpdateFunc: func(e event.TypedUpdateEvent[*v0.Instance]) bool {
-		return valuesChanged(e.ObjectOld, e.ObjectNew)
+	rendersOrCountsDifferently = predicate.TypedFuncs[*v0.Instance]{UpdateFunc: func(e event.TypedUpdateEvent[*v0.Instance]) bool {
+		return valuesChanged(e.ObjectOld, e.ObjectNew) || v0.FreeSlots(e.ObjectOld) != v0.FreeSlots(e.ObjectNew)
 	}}
 	valuesOrConditionsChanged = predicate.TypedFuncs[*v0.Instance]{UpdateFunc: func(e event.TypedUpdateEvent[*v0.Instance]) bool {
 		return valuesChanged(e.ObjectOld, e.ObjectNew) ||

@@ -48,3 +48,14 @@ func Held(instance *Instance) bool {
 	}
 	return false
 }
+
+// FreeSlots returns the number of slots of an Instance that no container has.
+func FreeSlots(instance *Instance) int32 {
+	free := instance.Spec.Capacity
+	for name, owner := range instance.Spec.DeviceUsage {
+		if _, err := ParseSlotName(instance.Name, name); err == nil && owner != "" {
+			free--
+		}
+	}
+	return max(free, 0)
+}

@@ -22,6 +22,8 @@ import (
 type Templates struct {
 	// Instance and Group are rendered for each device and for all of them.
 	Instance, Group *templating.Set
+	// display renders spec.displayName; nil if there is none.
+	display *templating.Set
 	// Problems are all mistakes, in the order of the fields.
 	Problems []*problem.Error
 
@@ -59,6 +61,7 @@ func Compile(configuration *v0.Configuration, policy confine.Policy) *Templates 
 	spec := configuration.Spec
 	compiled.Instance = compiled.compile(policy, templating.InstanceLevel, spec.InstanceBrokerResources, converted.Instance)
 	compiled.Group = compiled.compile(policy, templating.ConfigurationLevel, spec.ConfigurationBrokerResources, converted.Configuration)
+	compiled.compileDisplayName(spec.DisplayName)
 	return compiled
 }
 

@@ -33,6 +33,7 @@ func TestDevice(t *testing.T) {
 		"MDNS_ADDRESS": "192.0.2.1", "MDNS_ADDRESSES": "192.0.2.1,2001:db8::1,169.254.1.1",
 		"MDNS_URL":      "http://192.0.2.1:8080/view?size=1%202",
 		"MDNS_TXT_PATH": "/view?size=1 2", "MDNS_TXT_MODEL_NAME": "X2", "MDNS_TXT_FLAG": "", "MDNS_TXT_BINARY": "\ufffd\ufffd",
+		"AKRI_DISPLAY_NAME": "Camera\ufffd 1 at 192.0.2.1",
 	}
 	if !maps.Equal(got.Properties, want) {
 		t.Errorf("got  %q\nwant %q", got.Properties, want)

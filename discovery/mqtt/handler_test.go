@@ -147,6 +147,7 @@ func TestDevices(t *testing.T) {
 	devices := c.await("lamp", "pump")
 	want := map[string]string{
 		"MQTT_BROKER_URL": b.url(), "MQTT_BASE_TOPIC": "homie/pump", "MQTT_DEVICE_ID": "pump", "MQTT_DEVICE_NAME": "Device pump",
+		"AKRI_DISPLAY_NAME": "Device pump",
 	}
 	if got := devices[1].Properties; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the properties are %q, want %q", got, want)

@@ -119,6 +119,7 @@ func TestDeviceAsAkri(t *testing.T) {
 	want := map[string]string{
 		"ONVIF_DEVICE_SERVICE_URL": "http://10.0.0.1/onvif/device_service", "ONVIF_DEVICE_UUID": "uuid-1",
 		"ONVIF_DEVICE_IP_ADDRESS": "10.0.0.1", "ONVIF_DEVICE_MAC_ADDRESS": "02:00:00:00:00:01",
+		"AKRI_DISPLAY_NAME": "gate at 10.0.0.1",
 	}
 	if fmt.Sprint(device.Properties) != fmt.Sprint(want) {
 		t.Errorf("the properties are %v", device.Properties)

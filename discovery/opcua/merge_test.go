@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/opcua/details"
 	"akri.sh/akri/discovery/opcua/uatcp"
 )
@@ -168,7 +169,7 @@ func TestMergedProperties(t *testing.T) {
 	})
 	want := map[string]string{
 		PropertyURL: "opc.tcp://plc:4840", PropertyApplicationName: "Oven", PropertyApplicationURI: "urn:a", PropertyProductURI: "p",
-		PropertyEndpoints: "None/None",
+		PropertyEndpoints: "None/None", discovery.DisplayName: "Oven at opc.tcp://plc:4840",
 	}
 	if len(found) != 1 || !reflect.DeepEqual(found[0].Properties, want) {
 		t.Errorf("got %+v, want one device with %v", found, want)

@@ -48,7 +48,7 @@ func describe(devices []discovery.Device) string {
 	for _, device := range devices {
 		fmt.Fprintf(&text, "%s", path.Base(device.ID))
 		for _, name := range slices.Sorted(maps.Keys(device.Properties)) {
-			if name != DevPathProperty {
+			if name != DevPathProperty && name != discovery.DisplayName {
 				fmt.Fprintf(&text, " %s=%s", strings.TrimPrefix(name, "UDEV_"), device.Properties[name])
 			}
 		}
@@ -60,6 +60,23 @@ func describe(devices []discovery.Device) string {
 		text.WriteString("\n")
 	}
 	return text.String()
+}
+
+// TestDisplayNames checks what people are told that a device is.
+func TestDisplayNames(t *testing.T) {
+	for name, tc := range map[string]struct{ file, rule, want string }{
+		"a camera":            {"camera.txt", `KERNEL=="video0"`, "HD Pro Webcam C920 (/dev/video0)"},
+		"a stick":             {"serial.txt", `SUBSYSTEM=="tty", KERNEL=="ttyUSB0"`, "Silicon Labs CP2102N USB to UART Bridge Controller (/dev/ttyUSB0)"},
+		"a drive":             {"hid.txt", `KERNEL=="nvme0"`, "Samsung SSD 970 EVO Plus 1TB (/dev/nvme0)"},
+		"a port of the board": {"serial.txt", `KERNEL=="ttyS0"`, "/dev/ttyS0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			devices := found(t, newMachine(t, tc.file), rules(tc.rule))
+			if len(devices) != 1 || devices[0].Properties[discovery.DisplayName] != tc.want {
+				t.Errorf("got %+v, want %q", devices, tc.want)
+			}
+		})
+	}
 }
 
 func TestScan(t *testing.T) {

@@ -106,7 +106,7 @@ func (s nodeView) present(d streams.Device, have *v0.Instance, name string) Step
 		step.Action = Wait // garbage collection deletes it
 	default:
 		if s.author(have) {
-			step.Patch = description(have, want) // the author corrects it; the policy for agents allows nobody else to
+			step.Patch = description(have, want, s.now) // the author corrects it; the policy for agents allows nobody else to
 			former := have.Spec.BrokerProperties[v0.PropertyDevicePaths]
 			if former != "" && former != want.Spec.BrokerProperties[v0.PropertyDevicePaths] {
 				want.Annotations[v0.AnnotationFormerDevicePaths] = s.now.UTC().Format(time.RFC3339) + " " + former

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -21,6 +22,7 @@ const (
 	ownersPath      = "/metadata/ownerReferences"
 	nodesPath       = "/spec/nodes"
 	propertiesPath  = "/spec/brokerProperties"
+	changedPath     = "/spec/lastChangeTime"
 )
 
 // membership returns the operations that give an Instance the node's entry, and the
@@ -52,7 +54,7 @@ func owned(have []metav1.OwnerReference, want metav1.OwnerReference) jsonpatch.P
 
 // description returns the operations that make an Instance describe the device as
 // wanted, and its Configuration the owner. Only the Instance's author sends them.
-func description(have, want *v0.Instance) jsonpatch.Patch {
+func description(have, want *v0.Instance, now time.Time) jsonpatch.Patch {
 	var patch jsonpatch.Patch
 	if have.Spec.CDIName != want.Spec.CDIName {
 		patch = append(patch, jsonpatch.Replace("/spec/cdiName", want.Spec.CDIName))
@@ -64,7 +66,7 @@ func description(have, want *v0.Instance) jsonpatch.Patch {
 		patch = append(patch, jsonpatch.Add("/spec/shared", want.Spec.Shared))
 	}
 	if !maps.Equal(have.Spec.BrokerProperties, want.Spec.BrokerProperties) {
-		patch = append(patch, jsonpatch.Add(propertiesPath, want.Spec.BrokerProperties))
+		patch = append(patch, jsonpatch.Add(propertiesPath, want.Spec.BrokerProperties), jsonpatch.Add(changedPath, metav1.NewTime(now)))
 	}
 	patch = append(patch, owned(have.OwnerReferences, want.OwnerReferences[0])...)
 	if len(patch) == 0 {

@@ -31,7 +31,9 @@ func (p *Publisher) write(ctx context.Context, step Step) (*v0.Instance, error) 
 
 // create creates an Instance.
 func (p *Publisher) create(ctx context.Context, want *v0.Instance) (*v0.Instance, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
+	created := *want // rejections compare what is wanted, which has no time
+	created.Spec.LastChangeTime = new(metav1.Now())
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&created)
 	if err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@ func podProblem(pod *corev1.Pod) string {
 
 // slotsOf counts the slots of a device as a node sees them.
 func slotsOf(instance *v0.Instance, node string) NodeSlots {
-	slots := NodeSlots{Free: freeSlots(instance)}
+	slots := NodeSlots{Free: int(v0.FreeSlots(instance))}
 	for _, value := range instance.Spec.DeviceUsage {
 		switch owner, err := v0.ParseOwner(string(value)); {
 		case err == nil && owner.Free():

@@ -344,20 +344,10 @@ func (f *Facts) holders() []string {
 func usageText(instances ...v0.Instance) string {
 	free, all := 0, 0
 	for i := range instances {
-		free += freeSlots(&instances[i])
+		free += int(v0.FreeSlots(&instances[i]))
 		all += int(instances[i].Spec.Capacity)
 	}
 	return fmt.Sprintf("%d of %s free", free, counted(all, "slot"))
-}
-
-func freeSlots(instance *v0.Instance) int {
-	free := int(instance.Spec.Capacity)
-	for _, owner := range instance.Spec.DeviceUsage {
-		if owner != "" {
-			free--
-		}
-	}
-	return max(free, 0)
 }
 
 func (f *Facts) writeConditions(b *strings.Builder) {

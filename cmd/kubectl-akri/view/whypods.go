@@ -151,7 +151,7 @@ func (f *Facts) shortageOfDevices(waits string, pod *corev1.Pod, message string)
 			if devices[node]++; devices[node] == 1 {
 				nodes = append(nodes, node)
 			}
-			if freeSlots(&f.Instances[i]) > 0 {
+			if v0.FreeSlots(&f.Instances[i]) > 0 {
 				free[node]++
 			}
 			most = max(most, free[node])
