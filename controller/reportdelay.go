@@ -160,7 +160,7 @@ func onlyRepaired(stored, now v0.InstanceStatus) bool {
 		a.ManagedFieldsHash, b.ManagedFieldsHash = "", ""
 		return a == b
 	})
-	return same && slices.Equal(stored.Conditions, now.Conditions)
+	return same && slices.Equal(stored.Conditions, now.Conditions) && stored.DisplayName == now.DisplayName
 }
 
 // sameProgress reports whether two inventories of the same objects differ at most in

@@ -57,6 +57,8 @@ func TestInstanceUrgency(t *testing.T) {
 		return []v0.ResourceStatus{e}
 	}
 	progressing := status(one("1", "Available: 0/2"), isApplied, onItsWay)
+	claimed, named := status(one("1", ""), isApplied, isReady), status(one("1", ""), isApplied, isReady)
+	claimed.FreeSlots, named.DisplayName = new(int32(0)), "oven"
 	for name, tc := range map[string]struct {
 		stored, now v0.InstanceStatus
 		want        urgency
@@ -66,6 +68,8 @@ func TestInstanceUrgency(t *testing.T) {
 		"first report, wrong":      {v0.InstanceStatus{}, status(one("", "x"), failed, failed), atOnce},
 		"repaired": {progressing,
 			status(changed(func(e *v0.ResourceStatus) { e.ManagedFieldsHash = "new" }), isApplied, onItsWay), repaired},
+		"a slot was claimed":              {status(one("1", ""), isApplied, isReady), claimed, counting},
+		"another name":                    {status(one("1", ""), isApplied, isReady), named, atOnce},
 		"became ready":                    {progressing, status(one("1", ""), isApplied, isReady), atOnce},
 		"further on its way":              {progressing, status(one("1", "Available: 1/2"), isApplied, furtherOn), counting},
 		"its controller reports an error": {progressing, status(one("1", "quota exceeded"), isApplied, onItsWay), atOnce},
