@@ -1,6 +1,7 @@
 package v0
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -77,6 +78,11 @@ const PropertyDevicePaths = "AKRI_DEVICE_PATHS"
 
 // PropertyDisplayName is what a discovery handler calls a device. Handlers may set it.
 const PropertyDisplayName = "AKRI_DISPLAY_NAME"
+
+// DisplayName returns what people call the device of an Instance, or "" if nobody says it.
+func DisplayName(instance *Instance) string {
+	return cmp.Or(instance.Status.DisplayName, instance.Spec.BrokerProperties[PropertyDisplayName])
+}
 
 // FinalizerCleanup is set on a Configuration or an Instance while it has objects in
 // another namespace or cluster-scoped objects. The controller adds it before it creates

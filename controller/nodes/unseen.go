@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -62,6 +63,6 @@ func (r *unseenInstances) Reconcile(ctx context.Context, request reconcile.Reque
 	}
 	log.FromContext(ctx).Info("Deleted an Instance that no node sees")
 	r.events.Eventf(&instance, nil, corev1.EventTypeWarning, reasonDeviceLost, "Delete",
-		"no node has seen the device for %v", r.grace)
+		"no node has seen %s for %v", cmp.Or(v0.DisplayName(&instance), "the device"), r.grace)
 	return reconcile.Result{}, nil
 }

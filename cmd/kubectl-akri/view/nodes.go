@@ -50,6 +50,7 @@ type NodeSlots struct {
 type NodeDevice struct {
 	Namespace string    `json:"namespace"`
 	Instance  string    `json:"instance"`
+	Name      string    `json:"displayName,omitempty"`
 	Shared    bool      `json:"shared"`
 	Slots     NodeSlots `json:"slots"`
 }
@@ -90,7 +91,7 @@ func (f *NodeFacts) Reports() []NodeReport {
 		instance := &f.Instances[i]
 		for _, node := range instance.Spec.Nodes {
 			report, slots := at(node), slotsOf(instance, node)
-			report.Devices = append(report.Devices, NodeDevice{instance.Namespace, instance.Name, instance.Spec.Shared, slots})
+			report.Devices = append(report.Devices, NodeDevice{instance.Namespace, instance.Name, v0.DisplayName(instance), instance.Spec.Shared, slots})
 			report.Slots.Free += slots.Free
 			report.Slots.Held += slots.Held
 			report.Slots.Taken += slots.Taken
@@ -220,7 +221,7 @@ func Node(out io.Writer, r *NodeReport) error {
 		if d.Shared {
 			shared = ", shared"
 		}
-		devices = append(devices, fmt.Sprintf("%s/%s  %s%s", d.Namespace, d.Instance, d.Slots, shared))
+		devices = append(devices, strings.TrimSpace(fmt.Sprintf("%s/%s  %s%s  %s", d.Namespace, d.Instance, d.Slots, shared, d.Name)))
 	}
 	section(&b, "Devices", devices)
 	return printed(out, b.String())

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/text"
 )
 
 // Branch is a Configuration with its Instances.
@@ -69,8 +70,8 @@ func configurationLine(configuration *v0.Configuration) string {
 }
 
 func addInstance(tree treeprint.Tree, instance *v0.Instance) {
-	branch := tree.AddBranch(fmt.Sprintf("Instance %s  on %s  %s", instance.Name, cmp.Or(strings.Join(instance.Spec.Nodes, ", "), "no node"),
-		readiness(instance.Status.Conditions)))
+	branch := tree.AddBranch(fmt.Sprintf("Instance %s  on %s  %s", called(instance),
+		cmp.Or(strings.Join(instance.Spec.Nodes, ", "), "no node"), readiness(instance.Status.Conditions)))
 	addConditions(branch, instance.Status.Conditions)
 	for slot := range int(instance.Spec.Capacity) {
 		name := v0.SlotName(instance.Name, slot)
@@ -84,6 +85,11 @@ func addInstance(tree treeprint.Tree, instance *v0.Instance) {
 		}
 	}
 	addResources(branch, instance.Status.Resources)
+}
+
+// called returns the name of an Instance, and what people call its device.
+func called(instance *v0.Instance) string {
+	return strings.TrimSuffix(instance.Name+"  "+text.OneLine(v0.DisplayName(instance)), "  ")
 }
 
 // ownerText describes the owner of a slot of one of a Configuration's devices.

@@ -31,6 +31,7 @@ func TestTree(t *testing.T) {
 			"cam-8120fe-0": "node-a", "cam-8120fe-5": "C:3:node-b", "cam-8120fe-1": "",
 		}},
 		Status: v0.InstanceStatus{
+			DisplayName: "gate, AXIS M1065 at 192.0.2.10",
 			Conditions: append(conditions(v0.ConditionReady, metav1.ConditionFalse, v0.ReasonApplyFailed, "see Applied"),
 				conditions(v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonApplyFailed, "one line\nand another")...),
 			Resources: []v0.ResourceStatus{{Kind: "Pod", Name: "cam-8120fe-pod", Reason: "Pod is in the Pending phase"}},
@@ -47,7 +48,7 @@ func TestTree(t *testing.T) {
 	}
 	want := `Configuration plant/cam  onvif: 1 device, capacity 2 each  not ready: Progressing
 ├── Service cam-svc  ready
-└── Instance cam-8120fe  on node-a, node-b  not ready: ApplyFailed
+└── Instance cam-8120fe  gate, AXIS M1065 at 192.0.2.10  on node-a, node-b  not ready: ApplyFailed
     ├── not Applied: ApplyFailed
     │   ├── one line
     │   └── and another

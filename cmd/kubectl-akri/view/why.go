@@ -18,6 +18,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/internal/finding"
+	"akri.sh/akri/internal/text"
 )
 
 // Facts is what is known about an object that is explained: a Pod, an Instance or a
@@ -135,6 +136,9 @@ func (f *Facts) writeInstance(b *strings.Builder) {
 		}
 	}
 	fmt.Fprintf(b, "Instance %s/%s  %s\n", instance.Namespace, instance.Name, readiness(instance.Status.Conditions))
+	if name := v0.DisplayName(instance); name != "" {
+		fmt.Fprintf(b, "  device     %s\n", text.OneLine(name))
+	}
 	fmt.Fprintf(b, "  found by   Configuration %s%s\n", instance.Spec.ConfigurationName, handler)
 	fmt.Fprintf(b, "  seen from  %s\n", cmp.Or(strings.Join(nodes, ", "), "no node"))
 	f.writeSlots(b)
@@ -178,7 +182,7 @@ func (f *Facts) writeConfiguration(b *strings.Builder) {
 			fmt.Fprintf(b, "  and %d more: kubectl akri tree -n %s %s\n", len(f.Instances)-i, c.Namespace, c.Name)
 			break
 		}
-		fmt.Fprintf(b, "  Instance %s  on %s  %s, %s\n", instance.Name, cmp.Or(strings.Join(instance.Spec.Nodes, ", "), "no node"),
+		fmt.Fprintf(b, "  Instance %s  on %s  %s, %s\n", called(&instance), cmp.Or(strings.Join(instance.Spec.Nodes, ", "), "no node"),
 			readiness(instance.Status.Conditions), usageText(instance))
 	}
 	f.writeObjects(b)
