@@ -23,7 +23,7 @@ type Templates struct {
 	// Instance and Group are rendered for each device and for all of them.
 	Instance, Group *templating.Set
 	// display renders spec.displayName; nil if there is none.
-	display *templating.Set
+	display *templating.Text
 	// Problems are all mistakes, in the order of the fields.
 	Problems []*problem.Error
 

@@ -138,6 +138,13 @@ func (in *Input) compile(d *source.Document, spec map[string]any, fields convert
 	}
 	in.perInstance = compile(templating.InstanceLevel, old.Instance)
 	in.group = compile(templating.ConfigurationLevel, old.Configuration)
+	if name, found := spec["displayName"].(string); found {
+		_, diags := templating.CompileText(name)
+		for _, diag := range diags {
+			diag.Field = templating.Keys("spec", "displayName")
+			mistakes = append(mistakes, d.Finding(diag))
+		}
+	}
 	return mistakes
 }
 
