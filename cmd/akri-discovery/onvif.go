@@ -5,7 +5,7 @@ import "akri.sh/akri/discovery/embeddable"
 const onvifManual = `onvif runs the handler onvif, which finds network cameras and other devices that
 implement ONVIF. It sends probes on each network interface that can multicast,
 listens for Hello and Bye, and asks each device for its properties. Multicast needs
-the network of the host; without it, list addresses.
+the host network; without it, list addresses.
 
     discoveryHandler:
       name: onvif
