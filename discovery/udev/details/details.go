@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,8 +48,8 @@ var permissions = []string{"r", "w", "m", "rw", "rm", "rwm", "wm"}
 var propertyName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 var (
-	// containerPath is the form of ContainerPath.
-	containerPath = regexp.MustCompile(`^/dev(/[\w.:@+-]+)+$`)
+	// containerPath is the form of ContainerPath: without names such as "..".
+	containerPath = regexp.MustCompile(`^/dev(/[\w:@+-][\w.:@+-]*)+$`)
 	// runtimePath matches what container runtimes make in /dev. A device file at such a path
 	// would replace it (createDevices in runc's specconv).
 	runtimePath = regexp.MustCompile(`^/dev/(null|zero|full|random|urandom|tty|console|ptmx|pts|shm|mqueue|fd|stdin|stdout|stderr)(/|$)`)
@@ -162,9 +161,9 @@ func (d *Details) setID(text string) error {
 func checkContainerPath(file string) error {
 	switch {
 	case file == "":
-	case !containerPath.MatchString(file) || path.Clean(file) != file || len(file) > maxPathBytes:
-		return details.Faultf("containerPath", "%q is not a clean path below /dev of at most %d bytes", file, maxPathBytes).
-			Hintf("write a path of letters, digits and _.:@+-, such as /dev/zigbee")
+	case !containerPath.MatchString(file) || len(file) > maxPathBytes:
+		return details.Faultf("containerPath", "%q is not a path below /dev of at most %d bytes", file, maxPathBytes).
+			Hintf("write names of letters, digits and _.:@+-, such as /dev/zigbee")
 	case runtimePath.MatchString(file):
 		return details.Faultf("containerPath", "every container has a %s of its own", file).Hintf("use another path, such as /dev/zigbee")
 	}
