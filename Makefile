@@ -79,6 +79,15 @@ push: images ## Publish the images: make push REGISTRY=registry.example.com/akri
 load: ## Write image archives for the nodes' containerd, or load them: make load CLUSTER=/tmp/akri-demo
 	$(IMAGES) archive $(IMAGE_FLAGS) $(if $(PLATFORM),--platform=$(PLATFORM)) $(if $(CLUSTER),--cluster=$(CLUSTER))
 
+# The images of an example, as make push has published them.
+EXAMPLE_IMAGES = s|akri.sh/\(examples/[a-z-]*\):dev|$(or $(REGISTRY),akri.sh)/\1:$(VERSION)|
+.PHONY: example
+example: ## Print an example with your images: make -s example NAME=opcua REGISTRY=registry.example.com/akri | kubectl apply -f -
+	@for file in $(filter-out %/expected.yaml %/instances.yaml %/configuration.yaml,$(wildcard examples/$(NAME)/*.yaml)) examples/$(NAME)/configuration.yaml; do \
+		sed -n 's|^  namespace: \(.*\)|---\napiVersion: v1\nkind: Namespace\nmetadata: {name: \1}|p' $$file; \
+		echo ---; sed '$(EXAMPLE_IMAGES)' $$file; \
+	done
+
 .PHONY: packages
 packages: ## Make packages and archives of the command line programs in bin/packages (DOWNLOADS=URL for krew)
 	go -C release run ./cmd/packages --version=$(VERSION) --revision=$(REVISION) --created=$(or $(SOURCE_DATE_EPOCH),0) --source=$(SOURCE) --downloads=$(DOWNLOADS)

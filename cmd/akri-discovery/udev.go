@@ -21,6 +21,7 @@ syntax. Containers that use a device get its device file.
           SERIAL: ENV{ID_SERIAL_SHORT}
         id: DEVPATH
         symlinks: false
+        containerPath: /dev/zigbee
 
 udevRules       A device is found if it matches one of the rules, that is, all conditions
                 of the rule. Fields are DEVPATH, KERNEL, SUBSYSTEM, DRIVER, TAG,
@@ -35,6 +36,8 @@ id              What the device's identity consists of. DEVPATH is the port that
                 plugged in; with ENV{ID_SERIAL}, for example, it may use another one.
 symlinks        Also gives containers the device file at udev's links, such as
                 /dev/serial/by-id/...
+containerPath   Also gives containers the device file at this path; with groupRecursive, the
+                files have _0, _1 and so on at its end.
 
 Properties are UDEV_DEVPATH, the path in sysfs; UDEV_DEVNODE, the device file, or, with
 groupRecursive, UDEV_DEVNODE_0, UDEV_DEVNODE_1 and so on; and those in properties.

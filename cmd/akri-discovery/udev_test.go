@@ -30,7 +30,7 @@ func TestUDEVHelp(t *testing.T) {
 		t.Errorf("parsed %+v", parsed)
 	}
 	for _, want := range []string{
-		"udevRules", "groupRecursive", "permissions", "properties", "id ", "symlinks", "UDEV_DEVNODE_0", "--udev-dir",
+		"udevRules", "groupRecursive", "permissions", "properties", "id ", "symlinks", "containerPath", "UDEV_DEVNODE_0", "--udev-dir",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("--help does not mention %s", want)

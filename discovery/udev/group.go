@@ -98,7 +98,11 @@ func (f *finder) device(u *unit, id string, claims map[string]int) discovery.Dev
 		// Links have the device file itself behind them, so that they work even if udevd moves
 		// them to another device.
 		own := slices.DeleteFunc(slices.Clone(m.links), func(link string) bool { return links[link] != m })
-		for _, file := range append([]string{m.node}, own...) {
+		files := append([]string{m.node}, own...)
+		if file := f.details.ContainerPath; file != "" && !slices.Contains(files, file+suffix) {
+			files = append(files, file+suffix) // those of a group differ by the number that DevNodeProperty has
+		}
+		for _, file := range files {
 			device.DeviceSpecs = append(device.DeviceSpecs, discovery.DeviceSpec{
 				ContainerPath: file, HostPath: m.node, Permissions: f.details.Permissions,
 			})

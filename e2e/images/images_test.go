@@ -135,6 +135,9 @@ func testEmulated(t *testing.T, b built) {
 			emulator := filepath.Join(qemu, "usr", "bin", emulator)
 			programs := map[string]string{}
 			for _, d := range images.All {
+				if d.Dir != "" {
+					continue // a broker of the examples has no version
+				}
 				program := filepath.Join(b.extract(t, d.Name, platform), d.Program)
 				output, err := exec.CommandContext(t.Context(), emulator, program, "--version").CombinedOutput()
 				if problem := checkVersion(output, platform); err != nil || problem != "" {

@@ -1,12 +1,9 @@
 package takeover
 
 import (
-	"bytes"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -22,8 +19,7 @@ const original = "original"
 // guide runs the commands of docs/migrate-from-akri.md.
 type guide struct {
 	*world
-	root   string
-	path   string
+	shell  akri.Shell
 	blocks map[string][]string // by heading
 	names  string              // the block that sets the variables, and what they are here
 }
@@ -32,9 +28,15 @@ type guide struct {
 // printed, with each installer, and back: once before cleaning up and once after it.
 func TestPage(t *testing.T) {
 	clustertest.Full(t)
-	helm := buildHelm(t) // before the cluster starts: it takes the processors
+	root, err := build.Root()
+	if err == nil {
+		err = akri.BuildHelm(t.Context(), root) // before the cluster starts: it takes the processors
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Run("helm", func(t *testing.T) {
-		g := newPage(t, helm)
+		g := newPage(t, root)
 		// One Configuration belongs to the new release, which must not take it along.
 		g.names += `OPTIONS="$OPTIONS --set-json configurations=[{\"name\":\"owned\",\"spec\":{\"discoveryHandler\":` +
 			`{\"name\":\"debugEcho\",\"discoveryDetails\":\"descriptions:\u0020[]\"}}}]"` + "\n"
@@ -49,7 +51,7 @@ func TestPage(t *testing.T) {
 		g.assertBack(configurations)
 	})
 	t.Run("kubectl", func(t *testing.T) {
-		g := newPage(t, helm)
+		g := newPage(t, root)
 		configurations := g.move("Or install with kubectl")
 		if finalizers := g.run(g.blocks["Clean up"]...); strings.Contains(finalizers, "["+node1) {
 			t.Errorf("finalizers are left:\n%s", finalizers)
@@ -66,27 +68,17 @@ func TestPage(t *testing.T) {
 }
 
 // newPage starts a cluster with brokers that use slots, and the original Akri.
-func newPage(t *testing.T, helm string) *guide {
+func newPage(t *testing.T, root string) *guide {
 	t.Helper()
-	g := &guide{world: newWorldOn(t, clustertest.Start(t, cluster.Config{Nodes: 2})), blocks: map[string][]string{}}
-	var err error
-	if g.root, err = build.Root(); err != nil {
-		t.Fatal(err)
-	}
+	g := &guide{world: newWorldOn(t, clustertest.Start(t, cluster.Config{Nodes: 2}))}
 	kubernetes, err := build.DefaultDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.path = strings.Join([]string{helm, filepath.Join(g.root, "bin"), kubernetes, os.Getenv("PATH")}, string(filepath.ListSeparator))
-	text, err := os.ReadFile(filepath.Join(g.root, "docs", "migrate-from-akri.md"))
-	if err != nil {
+	path := []string{filepath.Join(root, "bin"), kubernetes, os.Getenv("PATH")}
+	g.shell = akri.Shell{Dir: root, Path: strings.Join(path, string(filepath.ListSeparator)), Kubeconfig: g.Kubeconfig()}
+	if g.blocks, err = akri.Blocks(root, "migrate-from-akri.md", "sh"); err != nil {
 		t.Fatal(err)
-	}
-	for _, section := range regexp.MustCompile(`(?m)^##+ `).Split(string(text), -1) {
-		heading, _, _ := strings.Cut(section, "\n")
-		for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(section, -1) {
-			g.blocks[heading] = append(g.blocks[heading], block[1])
-		}
 	}
 	g.names = g.blocks["The commands"][0] + "AKRI=" + original + " REGISTRY=akri.sh TAG=dev\n" +
 		"CHART=charts/akri OPTIONS='--set image.tag=dev' KUSTOMIZATION=config/default SAVED=" + filepath.Join(t.TempDir(), "saved") + "\n"
@@ -102,39 +94,16 @@ func newPage(t *testing.T, helm string) *guide {
 	return g
 }
 
-// buildHelm builds the helm that go.mod names, and returns its directory.
-func buildHelm(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	command := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", dir+"/", "helm.sh/helm/v4/cmd/helm")
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("build helm: %v\n%s", err, out)
-	}
-	return dir
-}
-
 // installOriginal installs the original Akri with Helm, and waits for it.
 func (g *guide) installOriginal(flags ...string) {
 	g.Helper()
 	g.run("helm install akri e2e/takeover/testdata/akri --wait -n " + original + " " + strings.Join(flags, " "))
 }
 
-// run runs blocks of commands in one shell in the checkout, which stops at the first that
-// fails, and returns their output.
+// run runs blocks of commands in the checkout, and returns their output.
 func (g *guide) run(blocks ...string) string {
 	g.Helper()
-	command := exec.CommandContext(g.Context(), "sh", "-euxc", g.names+strings.Join(blocks, "\n"))
-	command.Dir = g.root
-	command.Env = append(os.Environ(), "KUBECONFIG="+g.Kubeconfig(), "PATH="+g.path)
-	var out, trace bytes.Buffer
-	command.Stdout, command.Stderr = &out, &trace
-	err := command.Run()
-	g.Logf("%s\n%s", trace.String(), out.String())
-	if err != nil {
-		g.Fatal(err)
-	}
-	return out.String()
+	return g.shell.Run(g.T, g.names+strings.Join(blocks, "\n"))
 }
 
 // move moves the cluster by the commands of the page, and returns the UIDs of the

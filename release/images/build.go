@@ -128,7 +128,7 @@ func (o Options) lock(ctx context.Context) (unlock func(), err error) {
 // archive returns the path of an image's archive. Each version has its own: they are read after the directory is
 // unlocked.
 func (o Options) archive(d Definition, platform string) string {
-	return filepath.Join(o.Dir, "archives", d.Name+"-"+o.Version+"-"+strings.ReplaceAll(platform, "/", "-")+".tar")
+	return filepath.Join(o.Dir, "archives", strings.ReplaceAll(d.Name+"-"+o.Version+"-"+platform, "/", "-")+".tar")
 }
 
 // complete fills in defaults and rejects invalid settings.

@@ -28,7 +28,10 @@ import (
 
 // maxMB bounds what a node downloads, in megabytes for each image. If an image grows,
 // find out why; lower the bound when it shrinks.
-var maxMB = map[string]float64{"agent": 9, "controller": 14.5, "discovery": 7.5, "kubectl-akri": 14.5}
+var maxMB = map[string]float64{
+	"agent": 9, "controller": 14.5, "discovery": 7.5, "kubectl-akri": 14.5,
+	"examples/camera-broker": 5, "examples/opcua-broker": 5, "examples/wall-broker": 5,
+}
 
 // options are those of the images that all tests use.
 func options(dir string) Options {

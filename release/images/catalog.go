@@ -1,7 +1,9 @@
 package images
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,13 +13,21 @@ import (
 type Definition struct {
 	// Name is the last part of the image's name: Registry/Name.
 	Name string
-	// Program is the name of the executable, whose package is cmd/Program.
+	// Program is the name of the executable, and the last part of its package.
 	Program string
+	// Dir is the directory of the package's directory. Empty: cmd.
+	Dir string
 	// Description is a sentence for people who look at a registry.
 	Description string
 	// User is the user ID that the program runs as, if a Pod does not say otherwise.
 	User string
 }
+
+// pkg returns the package of the program, as the go command has it.
+func (d Definition) pkg() string { return "./" + path.Join(cmp.Or(d.Dir, "cmd"), d.Program) }
+
+// brokers is where the brokers of the examples are.
+const brokers = "examples/brokers"
 
 // Registry is what the names of images begin with in the manifests of this repository.
 const Registry = "akri.sh"
@@ -41,6 +51,18 @@ var All = []Definition{
 	{
 		Name: "discovery", Program: "akri-discovery", User: root, // the agent's directory of sockets belongs to root
 		Description: "Akri's discovery handlers find devices: udev, ONVIF, OPC UA, MQTT, mDNS, HTTP",
+	},
+	{
+		Name: "examples/camera-broker", Program: "camera", Dir: brokers, User: nonroot,
+		Description: "A broker of Akri's examples: the live picture of an ONVIF camera",
+	},
+	{
+		Name: "examples/opcua-broker", Program: "opcua", Dir: brokers, User: nonroot,
+		Description: "A broker of Akri's examples: a value of an OPC UA server as a metric",
+	},
+	{
+		Name: "examples/wall-broker", Program: "wall", Dir: brokers, User: nonroot,
+		Description: "A broker of Akri's examples: a page with the pictures of all cameras",
 	},
 	{
 		Name: "kubectl-akri", Program: "kubectl-akri", User: nonroot,

@@ -50,7 +50,7 @@ func (o Options) compile(ctx context.Context, definitions []Definition, platform
 	flags := fmt.Sprintf("-s -w -X %sversion=%s -X %scommit=%s", variables, o.Version, variables, o.Revision)
 	arguments := []string{"build", "-buildvcs=false", "-tags=" + tags, "-ldflags=" + flags, "-o", dir + string(filepath.Separator)}
 	for _, d := range definitions {
-		arguments = append(arguments, "./cmd/"+d.Program)
+		arguments = append(arguments, d.pkg())
 	}
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = o.Root

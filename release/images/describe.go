@@ -83,7 +83,7 @@ func (o Options) licenses(ctx context.Context, d Definition, platform string) ([
 	if err != nil {
 		return nil, err
 	}
-	modules, err := licenses.Of(ctx, o.Root, "./cmd/"+d.Program, environment)
+	modules, err := licenses.Of(ctx, o.Root, d.pkg(), environment)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ const (
 	maxRuleBytes  = 4096
 	maxConditions = 50
 	maxProperties = 100
+	maxPathBytes  = 255
 	// maxInstructions bounds the globs and regular expressions of all rules, in instructions
 	// of the compiled ones, of about 50 bytes each.
 	maxInstructions = 16384
@@ -36,6 +37,8 @@ type Details struct {
 	ID []Reference
 	// Symlinks also gives containers the device files at udev's links.
 	Symlinks bool
+	// ContainerPath is a path at which containers also get the device file; empty for none.
+	ContainerPath string
 }
 
 // permissions are the values that Akri accepts.
@@ -43,6 +46,14 @@ var permissions = []string{"r", "w", "m", "rw", "rm", "rwm", "wm"}
 
 // propertyName is the form of names that Kubernetes accepts for environment variables.
 var propertyName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+
+var (
+	// containerPath is the form of ContainerPath: without names such as "..".
+	containerPath = regexp.MustCompile(`^/dev(/[\w:@+-][\w.:@+-]*)+$`)
+	// runtimePath matches what container runtimes make in /dev. A device file at such a path
+	// would replace it (createDevices in runc's specconv).
+	runtimePath = regexp.MustCompile(`^/dev/(null|zero|full|random|urandom|tty|console|ptmx|pts|shm|mqueue|fd|stdin|stdout|stderr)(/|$)`)
+)
 
 // reservedPrefix is the start of the names of properties that the handler sets.
 const reservedPrefix = "UDEV_"
@@ -56,6 +67,7 @@ func Parse(discoveryDetails string) (*Details, error) {
 		Properties     map[string]string `json:"properties"`
 		ID             string            `json:"id"`
 		Symlinks       bool              `json:"symlinks"`
+		ContainerPath  string            `json:"containerPath"`
 	}{Permissions: "rwm", ID: string(DevPath)}
 	parsed := &Details{}
 	err := details.Decode(discoveryDetails, &fields,
@@ -67,8 +79,10 @@ func Parse(discoveryDetails string) (*Details, error) {
 				return details.Faultf("permissions", "want one of %s, not %q", strings.Join(permissions, ", "), fields.Permissions)
 			}
 			return nil
-		})
+		},
+		func() error { return checkContainerPath(fields.ContainerPath) })
 	parsed.GroupRecursive, parsed.Permissions, parsed.Symlinks = fields.GroupRecursive, fields.Permissions, fields.Symlinks
+	parsed.ContainerPath = fields.ContainerPath
 	return parsed, err
 }
 
@@ -140,6 +154,18 @@ func (d *Details) setID(text string) error {
 		return details.Faultf("id", "empty").Hintf("write DEVPATH, or what survives another port, such as ENV{ID_SERIAL}")
 	case len(d.ID) == 1 && d.ID[0].Field == DevPath:
 		d.ID = nil
+	}
+	return nil
+}
+
+func checkContainerPath(file string) error {
+	switch {
+	case file == "":
+	case !containerPath.MatchString(file) || len(file) > maxPathBytes:
+		return details.Faultf("containerPath", "%q is not a path below /dev of at most %d bytes", file, maxPathBytes).
+			Hintf("write names of letters, digits and _.:@+-, such as /dev/zigbee")
+	case runtimePath.MatchString(file):
+		return details.Faultf("containerPath", "every container has a %s of its own", file).Hintf("use another path, such as /dev/zigbee")
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ groupRecursive: true
 permissions: wm
 properties: {SERIAL: "ENV{ID_SERIAL_SHORT}", MODEL: "ATTRS{product}", P: DEVPATH, Q: "ATTR{queue/rotational}"}
 id: ENV{ID_SERIAL} ENV{ID_USB_INTERFACE_NUM}
-symlinks: true`},
+symlinks: true
+containerPath: /dev/serial/by-id/usb-Silicon_Labs_CP2102N:1.0@+-if00`},
 		"rules are missing":    {"groupRecursive: true", "udevRules: missing … SUBSYSTEM=="},
 		"empty details":        {"", "udevRules: missing"},
 		"a misspelled key":     {"udevrules: []", "udevrules: unknown key … did you mean udevRules?"},
@@ -42,6 +43,21 @@ symlinks: true`},
 		"an empty id":              {"udevRules: []\nid: ' '", "id: empty … ENV{ID_SERIAL}"},
 		"a bad id":                 {"udevRules: []\nid: ENV{A} serial", `id: "serial" is not`},
 		"a number":                 {"udevRules: []\nsymlinks: 1", "symlinks: want true or false"},
+
+		"a path like a default device's": {details: "udevRules: []\ncontainerPath: /dev/tty/stick", wrong: "every container has"},
+		"a path that only begins so":     {details: "udevRules: []\ncontainerPath: /dev/ttyUSB0"},
+		"a default device": {"udevRules: []\ncontainerPath: /dev/null",
+			"containerPath: every container has a /dev/null of its own … another"},
+		"no path": {details: "udevRules: []\ncontainerPath: ''"},
+		"the directory": {"udevRules: []\ncontainerPath: /dev",
+			`containerPath: "/dev" is not a path below /dev … such as /dev/zigbee`},
+		"a slash at the end":       {"udevRules: []\ncontainerPath: /dev/zigbee/", "containerPath: "},
+		"elsewhere":                {"udevRules: []\ncontainerPath: /etc/passwd", "containerPath: "},
+		"out of the directory":     {"udevRules: []\ncontainerPath: /dev/../etc/passwd", "containerPath: "},
+		"a path that is not clean": {"udevRules: []\ncontainerPath: /dev/./zigbee", "containerPath: "},
+		"a relative path":          {"udevRules: []\ncontainerPath: zigbee", "containerPath: "},
+		"a space in the path":      {"udevRules: []\ncontainerPath: /dev/my stick", "containerPath: "},
+		"a list of paths":          {"udevRules: []\ncontainerPath: [/dev/zigbee]", "containerPath: want a string"},
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, invalid(tc.details), tc.wrong) })
 	}
@@ -79,6 +95,8 @@ func TestBounds(t *testing.T) {
 	refused(t, invalid("udevRules: ["+strings.Repeat(rule+",", maxRules+1)+"]"), "201 rules, more than 200")
 	refused(t, invalid(`udevRules: ['KERNEL=="`+strings.Repeat("a", maxRuleBytes)+`"']`), "udevRules[0]: 41 … more than 4096")
 	refused(t, invalid("udevRules: ['"+strings.Repeat(`KERNEL=="a",`, maxConditions+1)+"']"), "more than 50 conditions")
+	refused(t, invalid("udevRules: []\ncontainerPath: /dev/"+strings.Repeat("a", maxPathBytes-len("/dev/"))), "")
+	refused(t, invalid("udevRules: []\ncontainerPath: /dev/"+strings.Repeat("a", maxPathBytes)), "containerPath: ")
 	properties := ""
 	for i := range maxProperties + 1 {
 		properties += "A" + strings.Repeat("B", i) + ": DEVPATH, "

@@ -226,7 +226,7 @@ func downCurrent(ctx context.Context) error {
 	}
 	programs := akri.Programs{Root: root, Dir: filepath.Join(root, "bin")}
 	if !isFile(filepath.Join(programs.Dir, "helm")) {
-		if err := buildHelm(ctx, programs); err != nil {
+		if err := akri.BuildHelm(ctx, programs.Root); err != nil {
 			return err
 		}
 	}

@@ -222,7 +222,7 @@ func buildAll(ctx context.Context) (programs akri.Programs, images []string, err
 	}{
 		{"building Akri", func() error { programs, err = akri.Build(ctx, progress); return err }},
 		{"building the examples", func() error { images, err = akri.BuildExamples(ctx, programs, progress); return err }},
-		{"building helm", func() error { return buildHelm(ctx, programs) }},
+		{"building helm", func() error { return akri.BuildHelm(ctx, programs.Root) }},
 	} {
 		if err := during(each.step, each.run); err != nil {
 			return programs, nil, err

@@ -108,18 +108,6 @@ func values(t demoTarget) []string {
 	return settings
 }
 
-// buildHelm builds helm from its Go module, with the same settings as tests that use it as a
-// library: compiling it takes a minute, so it is done once.
-func buildHelm(ctx context.Context, programs akri.Programs) error {
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", programs.Dir+"/", "helm.sh/helm/v4/cmd/helm")
-	command.Dir = filepath.Join(programs.Root, "e2e") // whose go.mod has helm as a tool
-	command.Stdout, command.Stderr = os.Stderr, os.Stderr
-	if err := command.Run(); err != nil {
-		return fmt.Errorf("build helm: %w", err)
-	}
-	return nil
-}
-
 // helm runs helm in the root of the repository and returns its output.
 func (t demoTarget) helm(ctx context.Context, programs akri.Programs, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, filepath.Join(programs.Dir, "helm"), append(arguments, t.helmFlags()...)...)
