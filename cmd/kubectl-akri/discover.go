@@ -79,7 +79,7 @@ rejected.`,
   kubectl akri discover onvif --set addresses=192.0.2.0/28 --set details='["information"]'
   kubectl akri discover mqtt -f details.yaml --save configuration.yaml
   kubectl akri init usb-camera | kubectl akri discover -f - --node node1`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(handlers, cobra.ShellCompDirectiveNoFileComp),
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
