@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -18,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/internal/selfcheck"
 )
 
 // checkName is the argument that selects the command.
@@ -35,6 +35,9 @@ ServiceAccount of its Pod, or ~/.kube/config, in this order.
 
 Flags:
 %s`
+
+// checkConfiguration is the name of the Configuration that the check creates.
+const checkConfiguration = "akri-check"
 
 // checkInterval is the time between two looks at something that is waited for.
 const checkInterval = time.Second
@@ -71,7 +74,7 @@ func (c *checkCommand) serve(ctx context.Context, api *rest.Config) error {
 	if err != nil {
 		return unreachable(api, err)
 	}
-	c.served = func() error { return selfcheck.Kinds(kinds) }
+	c.served = func() error { return servesKinds(kinds) }
 	if c.out == nil {
 		c.out = os.Stdout
 	}
@@ -140,10 +143,45 @@ func (c *checkCommand) checkKinds(ctx context.Context) (string, error) {
 	return "the API server serves Configurations and Instances", err
 }
 
+// servesKinds returns an error if the API server does not serve one of Akri's kinds.
+func servesKinds(kinds discovery.ServerResourcesInterface) error {
+	list, err := kinds.ServerResourcesForGroupVersion(v0.GroupVersion.String())
+	if err != nil {
+		return fmt.Errorf("%s is not served: %w: install the CustomResourceDefinitions", v0.GroupVersion, err)
+	}
+	missing := map[string]bool{"configurations": true, "instances": true}
+	for _, resource := range list.APIResources {
+		delete(missing, resource.Name)
+	}
+	for name := range missing {
+		return fmt.Errorf("%s.%s is not served: install the CustomResourceDefinitions", name, v0.GroupVersion.Group)
+	}
+	return nil
+}
+
 // checkWebhook sends Configurations that are not stored.
 func (c *checkCommand) checkWebhook(ctx context.Context) (string, error) {
-	err := eventually(ctx, func(ctx context.Context) error { return selfcheck.Webhook(ctx, c.api, c.namespace) })
+	err := eventually(ctx, func(ctx context.Context) error {
+		err := c.api.Create(ctx, c.configuration("descriptions: 1"), client.DryRunAll)
+		if err == nil {
+			return errors.New("an invalid Configuration was accepted: is the ValidatingWebhookConfiguration registered?")
+		}
+		if !strings.Contains(err.Error(), "discoveryDetails") {
+			return fmt.Errorf("an invalid Configuration was refused for another reason: %w", err)
+		}
+		if err := c.api.Create(ctx, c.configuration(`descriptions: ["`+checkConfiguration+`"]`), client.DryRunAll); err != nil {
+			return fmt.Errorf("a valid Configuration was refused: %w", err)
+		}
+		return nil
+	})
 	return "refuses an invalid Configuration and accepts a valid one", err
+}
+
+func (c *checkCommand) configuration(details string) *v0.Configuration {
+	configuration := &v0.Configuration{}
+	configuration.Namespace, configuration.Name = c.namespace, checkConfiguration
+	configuration.Spec.DiscoveryHandler = v0.DiscoveryHandler{Name: "debugEcho", DiscoveryDetails: details}
+	return configuration
 }
 
 func (c *checkCommand) checkAgents(ctx context.Context) (string, error) {
@@ -176,12 +214,12 @@ func (c *checkCommand) checkAgents(ctx context.Context) (string, error) {
 // checkDevice creates a Configuration with one device, waits for its Instance, deletes
 // the Configuration, and waits until the Instance is gone.
 func (c *checkCommand) checkDevice(ctx context.Context) (result string, err error) {
-	configuration := selfcheck.Configuration(c.namespace, `descriptions: ["`+selfcheck.Name+`"]`)
+	configuration := c.configuration(`descriptions: ["` + checkConfiguration + `"]`)
 	if err := c.remove(ctx, configuration); err != nil {
 		return "", err
 	}
 	if err := c.api.Create(ctx, configuration); err != nil {
-		return "", fmt.Errorf("create the Configuration %s: %w", selfcheck.Name, err)
+		return "", fmt.Errorf("create the Configuration %s: %w", checkConfiguration, err)
 	}
 	begin := time.Now()
 	defer func() {
@@ -198,7 +236,7 @@ func (c *checkCommand) checkDevice(ctx context.Context) (result string, err erro
 	err = eventually(ctx, func(ctx context.Context) error {
 		found, err := c.hasInstance(ctx)
 		if err == nil && !found {
-			err = errors.New("no agent has published the device: see kubectl akri why " + selfcheck.Name)
+			err = errors.New("no agent has published the device: see kubectl akri why " + checkConfiguration)
 		}
 		return err
 	})
@@ -217,13 +255,13 @@ func (c *checkCommand) remove(ctx context.Context, configuration *v0.Configurati
 	return eventually(ctx, func(ctx context.Context) error {
 		switch err := c.api.Delete(ctx, configuration.DeepCopy()); {
 		case err == nil:
-			return fmt.Errorf("the Configuration %s is still there", selfcheck.Name)
+			return fmt.Errorf("the Configuration %s is still there", checkConfiguration)
 		case !apierrors.IsNotFound(err):
-			return fmt.Errorf("delete the Configuration %s: %w", selfcheck.Name, err)
+			return fmt.Errorf("delete the Configuration %s: %w", checkConfiguration, err)
 		}
 		found, err := c.hasInstance(ctx)
 		if err == nil && found {
-			err = fmt.Errorf("an Instance of the Configuration %s is still there", selfcheck.Name)
+			err = fmt.Errorf("an Instance of the Configuration %s is still there", checkConfiguration)
 		}
 		return err
 	})
@@ -232,7 +270,7 @@ func (c *checkCommand) remove(ctx context.Context, configuration *v0.Configurati
 func (c *checkCommand) hasInstance(ctx context.Context) (bool, error) {
 	found := false
 	err := eachInstance(ctx, c.api, c.namespace, func(instance *v0.Instance) {
-		found = found || instance.Spec.ConfigurationName == selfcheck.Name
+		found = found || instance.Spec.ConfigurationName == checkConfiguration
 	})
 	return found, err
 }

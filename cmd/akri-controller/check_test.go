@@ -13,7 +13,6 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
-	"akri.sh/akri/internal/selfcheck"
 )
 
 func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
@@ -75,14 +74,14 @@ func TestCheck(t *testing.T) {
 // publish is an agent: the Configuration of the check has a device as long as it exists.
 func publish(ctx context.Context, w *apitest.World) {
 	instance := &v0.Instance{
-		ObjectMeta: w.Meta(selfcheck.Name + "-0a1b2c"),
+		ObjectMeta: w.Meta(checkConfiguration + "-0a1b2c"),
 		Spec: v0.InstanceSpec{
-			ConfigurationName: selfcheck.Name, CDIName: v0.CDIName(selfcheck.Name, "0"), Capacity: 1, Nodes: []string{"node-a"},
+			ConfigurationName: checkConfiguration, CDIName: v0.CDIName(checkConfiguration, "0"), Capacity: 1, Nodes: []string{"node-a"},
 		},
 	}
 	for ctx.Err() == nil {
 		configuration := &v0.Configuration{}
-		err := w.Client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: selfcheck.Name}, configuration)
+		err := w.Client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: checkConfiguration}, configuration)
 		if err == nil {
 			_ = w.Client.Create(ctx, instance.DeepCopy())
 		} else if ctx.Err() == nil {

@@ -9,22 +9,21 @@ import (
 
 func TestCheck(t *testing.T) {
 	w := newWorld(t)
-	w.run("", "check").want(t, 1, "ok    kinds: Kubernetes v1.", " serves Configurations and Instances\n", "skip  webhook: not part of this installation\n",
-		"FAIL  controller:\n  Akri's controller is not installed", "    → install it again", "FAIL  agents:", "skip  kubelets: ",
-		"ok    permissions: ", "error: 2 of 8 checks failed")
+	w.run("", "check").want(t, 1, "ok    cluster: Kubernetes v1.", " serves Configurations and Instances\n", "ok    webhook: not part of this installation\n",
+		"FAIL  controller:\n  Akri's controller is not installed", "    → install it again", "FAIL  agents:", "ok    permissions: ", "!error:")
 	w.installed()
-	w.run("", "check").want(t, 0, "ok    controller: ready\n", "ok    agents: ready on 1 node\n", "!FAIL", "!error:")
+	w.run("", "check").want(t, 0, "ok    controller: no problem\n", "ok    agents: ready on 1 node, none on 0\n", "!FAIL")
 	w.Apply(example)
 	w.Instance("cam", "cam-1", nil)
 	got := w.run("", "check", "-o", "json")
 	var checks view.Checks
-	if err := json.Unmarshal([]byte(got.out), &checks); err != nil || got.code != 1 || checks.Failed() != 1 || len(checks[4].Problems) != 1 ||
-		checks[4].Name != "kubelets" || checks[4].Problems[0].Hint == "" || !checks[1].Skipped {
+	if err := json.Unmarshal([]byte(got.out), &checks); err != nil || got.code != 1 || len(checks) != 8 || len(checks[3].Problems) > 0 ||
+		checks[4].Name != "kubelets" || len(checks[4].Problems) != 1 || checks[4].Problems[0].Hint == "" {
 		t.Errorf("%v, got %s", err, got.out)
 	}
 
 	reader := w.as("reader", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list]}]`)
-	reader.run("", "check").want(t, 1, "skip  webhook: you may not create Configurations in namespace ", "(the ClusterRole akri-edit permits it)",
-		"skip  controller: there is none that you may list", "FAIL  permissions:\n  no permission to list Deployments, so a cause can be missing",
+	reader.run("", "check").want(t, 1, "FAIL  webhook:\n  An invalid Configuration is refused for another reason: ", "cannot create resource",
+		"    → AkriWebhookUnreachable in docs/runbooks.md; if you lack the permission", "FAIL  permissions:\n  no permission to list Deployments, ",
 		"!note:")
 }

@@ -10,19 +10,15 @@ import (
 	"os/signal"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -36,13 +32,10 @@ import (
 )
 
 const (
-	// quiet is how long nothing changes when discovery has settled. Nodes that see the same
-	// device, and hosts that answer to a multicast, follow each other more closely.
+	// quiet is how long nothing changes when discovery has settled.
 	quiet = 3 * time.Second
-	// removalTime is how long the removal of the Configuration is tried.
-	removalTime = 10 * time.Second
-	// skew is by how much the clocks of those who discover may differ.
-	skew = time.Minute
+	// grace is the time to remove the Configuration, and by how much clocks may differ.
+	grace = time.Minute
 )
 
 type discoverOptions struct {
@@ -57,90 +50,62 @@ type discoverOptions struct {
 
 func newDiscover(streams cli.Streams, a access) *cobra.Command {
 	o := discoverOptions{access: a}
-	handlers := slices.Sorted(maps.Keys(builtin.Validators))
 	command := &cobra.Command{
 		Use:   "discover (HANDLER [-f DETAILS] | -f CONFIGURATION)",
 		Short: "Show which devices would be found, with their properties",
-		Long: `Show which devices a discovery handler would find, with the nodes that see them and their
-properties, and what prevents it from finding more.
+		Long: `Show which devices a discovery handler would find, and what prevents it from finding more.
 
-The agents discover for a Configuration without brokers, which exists for as long as the
-command runs. It ends three seconds after the last change, or after --timeout, and
-removes the Configuration, also after Ctrl+C. If it is killed, the next discover in the
-namespace does.
+The agents discover for a Configuration without brokers, which exists until nothing has
+changed for three seconds, until --timeout, or until Ctrl+C. If the command is killed, the
+next discover in the namespace removes it. The exit code is 1 if no device was found.
 
---set sets a key of discoveryDetails, which may be several with dots in between. A value
-that is JSON is taken as such, and any other as text. If a key is given several times, or
-the handler wants a list, its values become a list.
-
-The exit code is 0 if a device was found, and 1 if none was, or if the Configuration is
-rejected.`,
+--set sets a key of discoveryDetails; dots lead into maps. A value that is JSON is taken
+as such, any other as text. Several values of a key become a list, and so does one if the
+handler wants a list.`,
 		Example: `  kubectl akri discover udev --set 'udevRules=SUBSYSTEM=="tty", SUBSYSTEMS=="usb"'
-  kubectl akri discover onvif --set addresses=192.0.2.0/28 --set details='["information"]'
   kubectl akri discover mqtt -f details.yaml --save configuration.yaml
   kubectl akri init usb-camera | kubectl akri discover -f - --node node1`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: cobra.FixedCompletions(handlers, cobra.ShellCompDirectiveNoFileComp),
+		ValidArgsFunction: cobra.FixedCompletions(slices.Collect(maps.Keys(builtin.Validators)), cobra.ShellCompDirectiveNoFileComp),
 	}
-	command.RunE = func(command *cobra.Command, args []string) error {
-		handler, err := o.handler(command, streams, args)
-		if err != nil {
-			return err
-		}
-		ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGHUP) // the terminal is closed
-		defer stop()
-		return o.run(ctx, streams, handler)
-	}
+	command.RunE = func(command *cobra.Command, args []string) error { return o.run(command, streams, args) }
 	flags := command.Flags()
 	flags.StringVarP(&o.file, "filename", "f", "", "`file` with discoveryDetails, or with a Configuration; - reads standard input")
 	flags.StringArrayVar(&o.set, "set", nil, "key of discoveryDetails, as `KEY=VALUE`")
 	flags.StringVar(&o.node, "node", "", "show only what this `node` finds")
 	flags.StringVar(&o.save, "save", "", "write the Configuration to this `file`")
 	flags.DurationVar(&o.timeout, "timeout", 40*time.Second, "`time` to wait for the first device; agents report after 30s that a handler is missing")
-	_ = command.RegisterFlagCompletionFunc("node", func(command *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
-		return a.completion(&corev1.NodeList{})(command, nil, text)
-	})
+	_ = command.RegisterFlagCompletionFunc("node", a.completion(&corev1.NodeList{}))
 	o.output.AddFlag(command)
 	return command
 }
 
 // handler returns the discovery handler with its details.
-func (o *discoverOptions) handler(command *cobra.Command, streams cli.Streams, args []string) (v0.DiscoveryHandler, error) {
-	handler := v0.DiscoveryHandler{Name: strings.Join(args, "")}
+func (o *discoverOptions) handler(command *cobra.Command, streams cli.Streams, args []string) (handler v0.DiscoveryHandler, err error) {
+	handler.Name = strings.Join(args, "")
 	if o.file != "" {
 		files, err := manifest.Read(command, streams, []string{o.file})
 		if err != nil {
 			return handler, err
 		}
-		switch found := files.OfKind("Configuration"); {
-		case len(found) == 1 && len(args) == 0:
+		handler.DiscoveryDetails = string(files[0].Data)
+		if found := files.OfKind("Configuration"); len(found) == 1 && len(args) == 0 {
 			configuration, err := decode[v0.Configuration](found[0].Object())
-			if err != nil {
-				return handler, fmt.Errorf("%s: %w; kubectl akri lint -f %[1]s shows the place", o.file, err)
+			if handler = configuration.Spec.DiscoveryHandler; err != nil {
+				return handler, fmt.Errorf("-f %s: %w; kubectl akri lint shows the place", o.file, err)
 			}
-			handler = configuration.Spec.DiscoveryHandler
-		case len(found) > 0:
-			return handler, cli.Usage(command, fmt.Errorf("-f %s: give a file with one Configuration and no HANDLER, or one with discoveryDetails", o.file))
-		default:
-			handler.DiscoveryDetails = string(files[0].Data)
 		}
 	}
-	if handler.Name == "" {
-		return handler, cli.Usage(command, fmt.Errorf("name a discovery handler, such as %s, or give a Configuration with -f",
-			strings.Join(slices.Sorted(maps.Keys(builtin.Validators)), ", ")))
+	if err = setDetails(&handler, o.set); err == nil && handler.Name == "" {
+		known := slices.Sorted(maps.Keys(builtin.Validators))
+		err = fmt.Errorf("name a discovery handler, such as %s, or give one Configuration with -f", strings.Join(known, ", "))
 	}
-	if err := setDetails(&handler, o.set); err != nil {
-		return handler, cli.Usage(command, err)
-	}
-	return handler, nil
+	return handler, err
 }
 
 // setDetails sets keys of the discoveryDetails.
 func setDetails(handler *v0.DiscoveryHandler, pairs []string) error {
-	if len(pairs) == 0 {
-		return nil
-	}
-	values := map[string][]any{}
+	content, values := map[string]any{}, map[string][]any{}
 	for _, pair := range pairs {
 		key, text, found := strings.Cut(pair, "=")
 		if !found || key == "" {
@@ -152,61 +117,58 @@ func setDetails(handler *v0.DiscoveryHandler, pairs []string) error {
 		}
 		values[key] = append(values[key], value)
 	}
-	content := map[string]any{}
-	if err := yaml.Unmarshal([]byte(handler.DiscoveryDetails), &content); err != nil {
+	if err := yaml.Unmarshal([]byte(handler.DiscoveryDetails), &content); err != nil && len(pairs) > 0 {
 		return fmt.Errorf("discoveryDetails, of which --set sets a key, are no YAML: %w", err)
 	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		var value any = values[key]
-		if len(values[key]) == 1 {
-			value = values[key][0]
-		}
-		for range 2 {
-			err := unstructured.SetNestedField(content, value, strings.Split(key, ".")...)
-			text, _ := yaml.Marshal(content) // it has been read from YAML or JSON
-			if handler.DiscoveryDetails = string(text); err != nil {
+	wantsList := map[string]bool{}
+	for range min(2*len(pairs), 2) { // once more for single values that the handler wants in a list
+		for key, all := range values {
+			var value any = all
+			if len(all) == 1 && !wantsList[key] {
+				value = all[0]
+			}
+			if err := unstructured.SetNestedField(content, value, strings.Split(key, ".")...); err != nil {
 				return fmt.Errorf("--set %s: %w", key, err)
 			}
-			if !wantsList(handler, key) {
-				break
+		}
+		text, _ := yaml.Marshal(content) // it has been read from YAML or JSON
+		handler.DiscoveryDetails = string(text)
+		if validate := builtin.Validators[handler.Name]; validate != nil {
+			for _, fault := range details.Faults(validate(handler.DiscoveryDetails)) {
+				wantsList[fault.Path] = strings.HasPrefix(fault.Cause, "want a list")
 			}
-			value = values[key]
 		}
 	}
 	return nil
 }
 
-// wantsList reports whether a built-in handler wants a list as the value of a key.
-func wantsList(handler *v0.DiscoveryHandler, key string) bool {
-	validate := builtin.Validators[handler.Name]
-	return validate != nil && slices.ContainsFunc(details.Faults(validate(handler.DiscoveryDetails)), func(fault *details.Fault) bool {
-		return fault.Path == key && strings.HasPrefix(fault.Cause, "want a list")
-	})
-}
-
-func (o *discoverOptions) run(ctx context.Context, streams cli.Streams, handler v0.DiscoveryHandler) error {
-	if err := o.write(handler); err != nil {
-		return err
+func (o *discoverOptions) run(command *cobra.Command, streams cli.Streams, args []string) error {
+	handler, err := o.handler(command, streams, args)
+	if err == nil {
+		err = o.write(handler)
 	}
+	if err != nil {
+		return cli.Usage(command, err)
+	}
+	ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGHUP) // the terminal is closed
+	defer stop()
 	api, err := o.connect(streams.Err, nil)
 	if err != nil {
 		return err
 	}
 	defer api.printNotes(streams)
-	api.removeLeft(ctx)
+	// What was killed leaves one. Who may not delete several leaves it to others.
+	left, _ := labels.Parse(fmt.Sprint(v0.LabelDiscoverUntil, "<", time.Now().Unix()))
+	_ = api.DeleteAllOf(ctx, &v0.Configuration{}, client.InNamespace(api.namespace), client.MatchingLabelsSelector{Selector: left})
 	created := v0.Configuration{Spec: v0.ConfigurationSpec{DiscoveryHandler: handler, Capacity: 1}}
 	created.Namespace, created.Name = api.namespace, "discover-"+rand.String(5)
-	created.Labels = map[string]string{v0.LabelDiscoverUntil: fmt.Sprint(time.Now().Add(o.timeout + removalTime + skew).Unix())}
-	// An answer that arrives after Ctrl+C says whether there is something to remove.
-	err = api.Create(context.WithoutCancel(ctx), &created)
-	if err != nil && apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+	created.Labels = map[string]string{v0.LabelDiscoverUntil: fmt.Sprint(time.Now().Add(o.timeout + grace).Unix())}
+	if err := api.Create(context.WithoutCancel(ctx), &created); err != nil {
+		_ = api.remove(ctx, &created) // it exists if only the answer was lost
 		return fmt.Errorf("create a Configuration to discover with in %s: %w", where(api.namespace), err)
 	}
-	facts := &view.Facts{Configuration: &created}
-	if err == nil {
-		fmt.Fprintf(streams.Err, "Discovering for %s at most, as Configuration %s/%s, which is then removed …\n", o.timeout, created.Namespace, created.Name)
-		facts, err = o.watch(ctx, streams, api, &created)
-	}
+	fmt.Fprintf(streams.Err, "Discovering for %s at most, as Configuration %s/%s, which is then removed …\n", o.timeout, created.Namespace, created.Name)
+	facts, err := o.watch(ctx, streams, api, &created)
 	if err := errors.Join(err, api.remove(ctx, &created)); err != nil {
 		return err
 	}
@@ -215,8 +177,8 @@ func (o *discoverOptions) run(ctx context.Context, streams cli.Streams, handler 
 			return err
 		}
 	}
-	found := facts.Found(o.node)
-	if err := o.output.Print(streams.Out, found, found.Text); err != nil || len(found.Devices) > 0 {
+	facts.ConcludeDiscovery(o.node)
+	if err := o.output.Print(streams.Out, facts, facts.Discovered); err != nil || len(facts.Instances) > 0 {
 		return err
 	}
 	return cli.Exit(1)
@@ -224,69 +186,44 @@ func (o *discoverOptions) run(ctx context.Context, streams cli.Streams, handler 
 
 // watch returns what is found until discovery has settled, the time is over, or ctx ends.
 func (o *discoverOptions) watch(ctx context.Context, streams cli.Streams, api *cluster, created *v0.Configuration) (*view.Facts, error) {
-	ctx, settled := context.WithCancel(ctx)
+	ctx, settled := context.WithTimeout(ctx, o.timeout)
 	defer settled()
-	end := time.Now().Add(o.timeout)
 	timer := time.AfterFunc(o.timeout, settled)
 	defer timer.Stop()
-	facts, latest := &view.Facts{Configuration: created}, &view.Found{}
+	facts := &view.Facts{Configuration: created}
 	chosen := selection{namespace: created.Namespace, names: []string{created.Name}, selector: labels.Everything()}
-	err := api.follow(ctx, streams.Err, chosen, func(forest view.Forest) error {
+	return facts, api.follow(ctx, streams.Err, chosen, func(forest view.Forest) error {
 		if len(forest) == 0 {
 			return nil // it is not in the cache yet
 		}
-		facts = &view.Facts{Configuration: &forest[0].Configuration, Instances: forest[0].Instances}
-		found := facts.Found(o.node)
-		if !reflect.DeepEqual(found, latest) && len(found.Devices)+len(facts.Configuration.Status.DiscoveryFailures) > 0 {
-			timer.Reset(min(quiet, time.Until(end)))
+		former := *facts
+		*facts = view.Facts{Configuration: &forest[0].Configuration, Instances: forest[0].Instances}
+		facts.ConcludeDiscovery(o.node)
+		if !reflect.DeepEqual(*facts, former) && len(facts.Instances)+len(facts.Configuration.Status.DiscoveryFailures) > 0 {
+			timer.Reset(quiet)
 		}
-		latest = found
 		return nil
 	})
-	return facts, err
 }
 
-// remove removes the Configuration of a discover.
+// remove removes the Configuration of a discover, also after Ctrl+C.
 func (c *cluster) remove(ctx context.Context, configuration *v0.Configuration) error {
-	var last error
-	_ = wait.PollUntilContextTimeout(context.WithoutCancel(ctx), time.Second, removalTime, true, func(ctx context.Context) (bool, error) {
-		last = client.IgnoreNotFound(c.Delete(ctx, configuration))
-		return last == nil || apierrors.IsForbidden(last), nil
-	})
-	if last != nil {
-		return fmt.Errorf("Configuration %s/%s, with which devices are discovered, may still be there: %w; remove it with "+
-			"kubectl delete configurations.akri.sh -n %[1]s %s", configuration.Namespace, configuration.Name, last)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace/2)
+	defer cancel()
+	err := client.IgnoreNotFound(c.Delete(ctx, configuration))
+	if err != nil {
+		err = fmt.Errorf("remove the Configuration that was to discover: %w; kubectl delete -n %s configurations.akri.sh %s removes it",
+			err, configuration.Namespace, configuration.Name)
 	}
-	return nil
-}
-
-// removeLeft removes the Configurations that discovers which were killed have left.
-func (c *cluster) removeLeft(ctx context.Context) {
-	var left v0.ConfigurationList
-	if err := c.List(ctx, &left, client.InNamespace(c.namespace), client.HasLabels{v0.LabelDiscoverUntil}); err != nil {
-		return // the attempt to create one fails for the same reason
-	}
-	for i := range left.Items {
-		one := &left.Items[i]
-		until, _ := strconv.ParseInt(one.Labels[v0.LabelDiscoverUntil], 10, 64)
-		if time.Now().Unix() > until && c.remove(ctx, one) == nil {
-			c.notes = append(c.notes, "removed Configuration "+one.Name+", which a discover that was killed has left")
-		}
-	}
+	return err
 }
 
 // write writes the Configuration to the file of --save.
 func (o *discoverOptions) write(handler v0.DiscoveryHandler) error {
-	if o.save == "" {
-		return nil
-	}
 	text, err := yaml.Marshal(handler)
-	if err == nil {
-		text = []byte(offline.Initial("found", "devices", "$HANDLER", strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n    ")))
-		err = os.WriteFile(o.save, text, 0o644)
+	if err != nil || o.save == "" {
+		return err
 	}
-	if err != nil {
-		return cli.Failed(fmt.Errorf("--save: %w", err))
-	}
-	return nil
+	indented := strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n    ")
+	return os.WriteFile(o.save, []byte(offline.Initial("found", "$NAME", "devices", "$HANDLER", indented)), 0o644)
 }

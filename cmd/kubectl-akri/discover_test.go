@@ -88,7 +88,7 @@ func TestDiscover(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "saved.yaml")
 	got := w.run("", "discover", "udev", "--set", `udevRules=SUBSYSTEM=="tty"`, "--save", saved)
 	<-agent
-	got.want(t, 0, "2 devices found\n\ndiscover-", "  on node-a\n  UDEV_DEVNODE  /dev/2\n\nstick  on node-b\n  UDEV_DEVNODE  /dev/1\n",
+	got.want(t, 0, "2 devices found\n\nstick  on node-b\n  UDEV_DEVNODE  /dev/1\n\ndiscover-", "  on node-a\n  UDEV_DEVNODE  /dev/2\n",
 		"Problems:\n  Discovery fails on node node-c, handler udev: no udev database\n    → kubectl akri nodes node-c shows",
 		"Discovering for 40s at most, as Configuration "+w.Namespace+"/discover-", "!AKRI_DISPLAY_NAME")
 	w.noneLeft()
@@ -106,9 +106,9 @@ func TestDiscover(t *testing.T) {
 	})
 	got = w.run("", "discover", "-f", saved, "--node", "node-b", "-o", "json")
 	<-agent
-	var found view.Found
-	if err := json.Unmarshal([]byte(got.out), &found); err != nil || len(found.Devices) != 1 || found.Devices[0].Name != "stick" ||
-		found.Devices[0].Properties["UDEV_DEVNODE"] != "/dev/1" || len(found.Findings) != 0 {
+	var found view.Facts
+	if err := json.Unmarshal([]byte(got.out), &found); err != nil || len(found.Instances) != 1 || view.DisplayName(&found.Instances[0]) != "stick" ||
+		found.Findings == nil || len(found.Findings) > 0 || len(found.Configuration.Status.DiscoveryFailures) > 0 {
 		t.Errorf("%v, got %s", err, got.out)
 	}
 	w.noneLeft()
@@ -117,26 +117,28 @@ func TestDiscover(t *testing.T) {
 func TestDiscoverNothing(t *testing.T) {
 	w := newWorld(t)
 	w.installed()
-	w.run("", "discover", "udev", "--timeout", "1s", "--node", "node-z").want(t, 1, "0 devices found\n\nProblems:\n  Node node-z does not exist.\n",
-		"No device was found, and no agent reports a failure: the handler udev")
+	w.run("", "discover", "udev", "--timeout", "1s", "--node", "node-z").want(t, 1, "0 devices found\n\nProblems:\n  Node node-z does not exist.\n")
+	w.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "No device was found, and no agent reports a failure: the handler udev")
 	w.noneLeft()
 	author := w.as("author", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, watch, create]}]`)
-	author.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "error: Configuration "+w.Namespace+"/discover-", "may still be there: ",
-		"remove it with kubectl delete configurations.akri.sh -n "+w.Namespace+" discover-")
+	author.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "error: remove the Configuration that was to discover: ",
+		"; kubectl delete -n "+w.Namespace+" configurations.akri.sh discover-")
 	left := w.discovering()
 	if left == nil {
 		t.Fatal("the author may not delete, but did")
 	}
 	reader := w.as("reader", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, watch]}]`)
-	reader.run("", "discover", "udev").want(t, 1, "error: create a Configuration to discover with in namespace", "cannot create resource", "!remove it")
+	reader.run("", "discover", "udev").want(t, 1, "error: create a Configuration to discover with in namespace", "cannot create resource", "!removes it")
 
-	w.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "!note: removed Configuration") // its time is not over
-	left = w.discovering()
+	w.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "0 devices found")
+	if left = w.discovering(); left == nil {
+		t.Fatal("it was deleted before its time was over")
+	}
 	left.Labels[v0.LabelDiscoverUntil] = "1"
 	if err := w.Update(t.Context(), left); err != nil {
 		t.Fatal(err)
 	}
-	w.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "note: removed Configuration "+left.Name+", which a discover that was killed")
+	w.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "0 devices found")
 	w.noneLeft()
 }
 
@@ -194,12 +196,11 @@ func TestDiscoverDetails(t *testing.T) {
 	}{
 		"no handler":         {"", nil, "name a discovery handler, such as debugEcho, http, "},
 		"details only":       {"a: 1", []string{"-f", "-"}, "name a discovery handler"},
-		"a handler and one":  {two, []string{"udev", "-f", "-"}, "give a file with one Configuration and no HANDLER"},
-		"two Configurations": {two + "---\n" + two, []string{"-f", "-"}, "give a file with one Configuration"},
+		"two Configurations": {two + "---\n" + two, []string{"-f", "-"}, "give one Configuration with -f"},
 		"no value":           {"", []string{"udev", "--set", "a"}, "use KEY=VALUE"},
 		"a key of a text":    {"a: b", []string{"udev", "-f", "-", "--set", "a.b=c"}, "--set a.b: "},
 		"no map":             {"- a", []string{"udev", "-f", "-", "--set", "a=c"}, "discoveryDetails, of which --set sets a key, are no YAML"},
-		"no directory":       {"", []string{"udev", "--save", "/nowhere/a"}, "--save: open /nowhere/a"},
+		"no directory":       {"", []string{"udev", "--save", "/nowhere/a"}, "open /nowhere/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, tc.stdin, append([]string{"discover"}, tc.args...)...).want(t, 2, "error: ", tc.want)

@@ -119,7 +119,7 @@ func (c selection) read(ctx context.Context, from client.Reader) (view.Forest, e
 }
 
 // follow calls show with the chosen Configurations, and again when they or their Instances
-// change, until ctx is cancelled.
+// change, until ctx ends.
 func (c *cluster) follow(ctx context.Context, notes io.Writer, chosen selection, show func(view.Forest) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var watching errgroup.Group
@@ -132,10 +132,10 @@ func (c *cluster) follow(ctx context.Context, notes io.Writer, chosen selection,
 	for {
 		select {
 		case <-ctx.Done():
-			if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+			if err := context.Cause(ctx); !errors.Is(err, ctx.Err()) {
 				return err
 			}
-			return nil // interrupted
+			return nil // interrupted, or the time is over
 		case <-changed:
 		}
 		if !watched.WaitForCacheSync(ctx) {

@@ -22,56 +22,33 @@ func DisplayName(instance *v0.Instance) string {
 	return instance.Spec.BrokerProperties[PropertyDisplayName]
 }
 
-// Found is what a Configuration has discovered.
-type Found struct {
-	Devices []FoundDevice `json:"devices"`
-	// Findings are why devices can be missing.
-	Findings []finding.Mistake `json:"findings"`
-}
-
-// FoundDevice is a device and the nodes that see it.
-type FoundDevice struct {
-	Name       string            `json:"name"`
-	Nodes      []string          `json:"nodes"`
-	Shared     bool              `json:"shared"`
-	Properties map[string]string `json:"properties"`
-}
-
-// Found returns what the Configuration has discovered, on one node or, without a name, on all.
-func (f *Facts) Found(node string) *Found {
-	found := &Found{Devices: []FoundDevice{}}
-	elsewhere := func(name string) bool { return node != "" && name != node }
-	f.Instances = slices.DeleteFunc(slices.Clone(f.Instances), func(i v0.Instance) bool {
-		return node != "" && !slices.Contains(i.Spec.Nodes, node)
-	})
-	f.Configuration = f.Configuration.DeepCopy()
+// ConcludeDiscovery leaves out what other nodes than the given one find, if there is one, and
+// finds the problems because of which there are no devices, or not all.
+func (f *Facts) ConcludeDiscovery(node string) {
+	f.Instances = slices.DeleteFunc(f.Instances, func(i v0.Instance) bool { return node != "" && !slices.Contains(i.Spec.Nodes, node) })
 	f.Configuration.Status.DiscoveryFailures = slices.DeleteFunc(f.Configuration.Status.DiscoveryFailures,
-		func(failure v0.DiscoveryFailure) bool { return elsewhere(failure.Node) })
+		func(failure v0.DiscoveryFailure) bool { return node != "" && failure.Node != node })
+	f.Findings = append([]finding.Mistake{}, slices.Concat(f.System.Problems(Agent), f.discoveryFails(), f.noDevices())...)
+	if complaint := f.System.nodeProblem(node); complaint != "" {
+		f.Findings = findingf(nodeRemedy(node), "Node %s %s.", node, complaint)
+	} else if cause, remedy := f.System.agentProblem(node); cause != "" {
+		f.Findings = findingf(remedy, "Node %s has no agent that works: %s", node, cause)
+	}
+}
+
+// Discovered prints the devices of a Configuration with their properties, and why others can
+// be missing.
+func (f *Facts) Discovered(out io.Writer) error {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(&b, "%s found\n", counted(len(f.Instances), "device"))
 	for i := range f.Instances {
 		one := &f.Instances[i]
 		name := cmp.Or(DisplayName(one), one.Annotations[v0.AnnotationDeviceID], one.Name)
-		found.Devices = append(found.Devices, FoundDevice{name, one.Spec.Nodes, one.Spec.Shared, one.Spec.BrokerProperties})
-	}
-	slices.SortFunc(found.Devices, func(a, b FoundDevice) int { return cmp.Compare(a.Name, b.Name) })
-	if complaint := f.System.nodeProblem(node); complaint != "" {
-		found.Findings = findingf(nodeRemedy(node), "Node %s %s.", node, complaint)
-	} else if cause, remedy := f.System.agentProblem(node); cause != "" {
-		found.Findings = findingf(remedy, "Node %s has no agent that works: %s", node, cause)
-	}
-	found.Findings = slices.Concat([]finding.Mistake{}, found.Findings, f.System.Problems(Agent), f.discoveryFails(), f.noDevices())
-	return found
-}
-
-// Text prints the devices with their properties, and the findings.
-func (f *Found) Text(out io.Writer) error {
-	var b strings.Builder
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(&b, "%s found\n", counted(len(f.Devices), "device"))
-	for _, device := range f.Devices {
-		fmt.Fprintf(&b, "\n%s  on %s\n", text.OneLine(device.Name), cmp.Or(strings.Join(device.Nodes, ", "), "no node"))
-		for _, key := range slices.Sorted(maps.Keys(device.Properties)) {
+		fmt.Fprintf(&b, "\n%s  on %s\n", text.OneLine(name), cmp.Or(strings.Join(one.Spec.Nodes, ", "), "no node"))
+		for _, key := range slices.Sorted(maps.Keys(one.Spec.BrokerProperties)) {
 			if key != PropertyDisplayName {
-				fmt.Fprintf(table, "  %s\t%s\n", key, text.OneLine(device.Properties[key]))
+				fmt.Fprintf(table, "  %s\t%s\n", key, text.OneLine(one.Spec.BrokerProperties[key]))
 			}
 		}
 		table.Flush()
