@@ -54,7 +54,7 @@ func (c *cluster) check(ctx context.Context, namespace string) view.Checks {
 		return view.Checks{{Name: "cluster", Problems: []finding.Mistake{{Cause: err.Error(),
 			Hint: "if kinds of Akri do not exist, install its CustomResourceDefinitions, as docs/quickstart.md says"}}}}
 	}
-	checks := view.Checks{{Name: "cluster", Right: "Kubernetes " + version + " serves Configurations and Instances"}, c.checkWebhook(ctx, facts)}
+	checks := view.Checks{{Name: "cluster", Right: "Kubernetes " + version + " serves Akri's kinds"}, c.checkWebhook(ctx, facts)}
 	permissions := view.Check{Name: "permissions", Right: "yours are enough for these checks"}
 	for _, note := range c.notes {
 		permissions.Problems = append(permissions.Problems, finding.Mistake{Cause: note})

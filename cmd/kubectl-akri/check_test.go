@@ -9,10 +9,10 @@ import (
 
 func TestCheck(t *testing.T) {
 	w := newWorld(t)
-	w.run("", "check").want(t, 1, "ok    cluster: Kubernetes v1.", " serves Configurations and Instances\n", "ok    webhook: not part of this installation\n",
+	w.run("", "check").want(t, 1, "ok    cluster: Kubernetes v1.", " serves Akri's kinds\n", "ok    webhook: not part of this installation\n",
 		"FAIL  controller:\n  Akri's controller is not installed", "    → install it again", "FAIL  agents:", "ok    permissions: ", "!error:")
 	w.installed()
-	w.run("", "check").want(t, 0, "ok    controller: no problem\n", "ok    agents: ready on 1 node, none on 0\n", "!FAIL")
+	w.run("", "check").want(t, 0, "ok    controller: no problem\n", "ok    agents: ready on 1 node; 0 nodes without one\n", "!FAIL")
 	w.Apply(example)
 	w.Instance("cam", "cam-1", nil)
 	got := w.run("", "check", "-o", "json")
@@ -24,6 +24,7 @@ func TestCheck(t *testing.T) {
 
 	reader := w.as("reader", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list]}]`)
 	reader.run("", "check").want(t, 1, "FAIL  webhook:\n  An invalid Configuration is refused for another reason: ", "cannot create resource",
-		"    → AkriWebhookUnreachable in docs/runbooks.md; if you lack the permission", "FAIL  permissions:\n  no permission to list Deployments, ",
+		"    → AkriWebhookUnreachable in docs/runbooks.md; if you lack the permission",
+		"FAIL  permissions:\n  no permission to list Deployments, ",
 		"!note:")
 }

@@ -74,7 +74,7 @@ handler wants a list.`,
 	flags.StringArrayVar(&o.set, "set", nil, "key of discoveryDetails, as `KEY=VALUE`")
 	flags.StringVar(&o.node, "node", "", "show only what this `node` finds")
 	flags.StringVar(&o.save, "save", "", "write the Configuration to this `file`")
-	flags.DurationVar(&o.timeout, "timeout", 40*time.Second, "`time` to wait for the first device; agents report after 30s that a handler is missing")
+	flags.DurationVar(&o.timeout, "timeout", 40*time.Second, "`time` to wait; agents report after 30s that a handler is missing")
 	_ = command.RegisterFlagCompletionFunc("node", a.completion(&corev1.NodeList{}))
 	o.output.AddFlag(command)
 	return command
@@ -167,7 +167,7 @@ func (o *discoverOptions) run(command *cobra.Command, streams cli.Streams, args 
 		_ = api.remove(ctx, &created) // it exists if only the answer was lost
 		return fmt.Errorf("create a Configuration to discover with in %s: %w", where(api.namespace), err)
 	}
-	fmt.Fprintf(streams.Err, "Discovering for %s at most, as Configuration %s/%s, which is then removed …\n", o.timeout, created.Namespace, created.Name)
+	fmt.Fprintf(streams.Err, "Discovering for at most %s; Configuration %s/%s is temporary …\n", o.timeout, api.namespace, created.Name)
 	facts, err := o.watch(ctx, streams, api, &created)
 	if err := errors.Join(err, api.remove(ctx, &created)); err != nil {
 		return err

@@ -90,7 +90,7 @@ func TestDiscover(t *testing.T) {
 	<-agent
 	got.want(t, 0, "2 devices found\n\nstick  on node-b\n  UDEV_DEVNODE  /dev/1\n\ndiscover-", "  on node-a\n  UDEV_DEVNODE  /dev/2\n",
 		"Problems:\n  Discovery fails on node node-c, handler udev: no udev database\n    → kubectl akri nodes node-c shows",
-		"Discovering for 40s at most, as Configuration "+w.Namespace+"/discover-", "!AKRI_DISPLAY_NAME")
+		"Discovering for at most 40s; Configuration "+w.Namespace+"/discover-", "!AKRI_DISPLAY_NAME")
 	w.noneLeft()
 	text, err := os.ReadFile(saved)
 	if err != nil || strings.Contains(string(text), "status") {
@@ -107,8 +107,9 @@ func TestDiscover(t *testing.T) {
 	got = w.run("", "discover", "-f", saved, "--node", "node-b", "-o", "json")
 	<-agent
 	var found view.Facts
-	if err := json.Unmarshal([]byte(got.out), &found); err != nil || len(found.Instances) != 1 || view.DisplayName(&found.Instances[0]) != "stick" ||
-		found.Findings == nil || len(found.Findings) > 0 || len(found.Configuration.Status.DiscoveryFailures) > 0 {
+	if err := json.Unmarshal([]byte(got.out), &found); err != nil || len(found.Instances) != 1 ||
+		view.DisplayName(&found.Instances[0]) != "stick" || found.Findings == nil || len(found.Findings) > 0 ||
+		len(found.Configuration.Status.DiscoveryFailures) > 0 {
 		t.Errorf("%v, got %s", err, got.out)
 	}
 	w.noneLeft()
@@ -117,7 +118,8 @@ func TestDiscover(t *testing.T) {
 func TestDiscoverNothing(t *testing.T) {
 	w := newWorld(t)
 	w.installed()
-	w.run("", "discover", "udev", "--timeout", "1s", "--node", "node-z").want(t, 1, "0 devices found\n\nProblems:\n  Node node-z does not exist.\n")
+	w.run("", "discover", "udev", "--timeout", "1s", "--node", "node-z").want(t, 1,
+		"0 devices found\n\nProblems:\n  Node node-z does not exist.\n")
 	w.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "No device was found, and no agent reports a failure: the handler udev")
 	w.noneLeft()
 	author := w.as("author", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, watch, create]}]`)
@@ -128,7 +130,8 @@ func TestDiscoverNothing(t *testing.T) {
 		t.Fatal("the author may not delete, but did")
 	}
 	reader := w.as("reader", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, watch]}]`)
-	reader.run("", "discover", "udev").want(t, 1, "error: create a Configuration to discover with in namespace", "cannot create resource", "!removes it")
+	reader.run("", "discover", "udev").want(t, 1, "error: create a Configuration to discover with in namespace",
+		"cannot create resource", "!removes it")
 
 	w.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "0 devices found")
 	if left = w.discovering(); left == nil {
@@ -173,8 +176,10 @@ func TestDiscoverDetails(t *testing.T) {
 		set             []string
 		want            string
 	}{
-		"a rule":            {"udev", "", []string{`udevRules=SUBSYSTEM=="tty", SUBSYSTEMS=="usb"`}, "udevRules:\n- SUBSYSTEM==\"tty\", SUBSYSTEMS==\"usb\"\n"},
-		"rules":             {"udev", "", []string{`udevRules=KERNEL=="a"`, `udevRules=KERNEL=="b"`}, "udevRules:\n- KERNEL==\"a\"\n- KERNEL==\"b\"\n"},
+		"a rule": {"udev", "", []string{`udevRules=SUBSYSTEM=="tty", SUBSYSTEMS=="usb"`},
+			"udevRules:\n- SUBSYSTEM==\"tty\", SUBSYSTEMS==\"usb\"\n"},
+		"rules": {"udev", "", []string{`udevRules=KERNEL=="a"`, `udevRules=KERNEL=="b"`},
+			"udevRules:\n- KERNEL==\"a\"\n- KERNEL==\"b\"\n"},
 		"another key stays": {"udev", "symlinks: true", []string{`udevRules=["KERNEL==\"a\""]`}, "symlinks: true\nudevRules:\n- KERNEL==\"a\"\n"},
 		"a key in a map":    {"mqtt", "", []string{"broker.url=tcp://a", "convention=homie"}, "broker:\n  url: tcp://a\nconvention: homie\n"},
 		"a list in a map": {"opcua", "", []string{"opcuaDiscoveryMethod.standard.discoveryUrls=opc.tcp://a/"},

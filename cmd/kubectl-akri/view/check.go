@@ -15,7 +15,7 @@ import (
 	"akri.sh/akri/internal/text"
 )
 
-// Check is a check of an installation: what is right, and problems, with which it has failed.
+// Check is a check of an installation. It fails if it has problems; Right is what is right apart from them.
 type Check struct {
 	Name     string            `json:"name"`
 	Right    string            `json:"right"`
@@ -87,6 +87,6 @@ func (f *NodeFacts) checkNodes() Checks {
 			broken = append(broken, findingf("kubectl akri nodes "+r.Node, "The agent of node %s does not work: %s", r.Node, r.Problem)...)
 		}
 	}
-	return Checks{{"agents", fmt.Sprintf("ready on %s, none on %d", counted(ready, "node"), without), broken},
+	return Checks{{"agents", fmt.Sprintf("ready on %s; %s without one", counted(ready, "node"), counted(without, "node")), broken},
 		{"kubelets", "know the devices of their nodes", unknown}}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 func TestCheck(t *testing.T) {
-	const allRight = "ok    controller: no problem\nok    agents: ready on 2 nodes, none on 0\nok    kubelets: know the devices of their nodes\n" +
+	const allRight = "ok    controller: no problem\nok    agents: ready on 2 nodes; 0 nodes without one\n" +
+		"ok    kubelets: know the devices of their nodes\n" +
 		"ok    handlers: onvif\nok    configurations: no error in 1 Configuration\n"
 	for name, tc := range map[string]struct {
 		change func(*NodeFacts)
@@ -38,7 +39,7 @@ func TestCheck(t *testing.T) {
 			func(f *NodeFacts) {
 				f.Pods, f.Workloads[2].Pod.NodeSelector = f.Pods[:1], map[string]string{"iot": "yes"}
 			},
-			[]string{"ok    agents: ready on 1 node, none on 1\n"}},
+			[]string{"ok    agents: ready on 1 node; 1 node without one\n"}},
 		"the kubelet knows no device": {func(f *NodeFacts) { f.Nodes[0].Status.Capacity = nil },
 			[]string{"FAIL  kubelets:\n  The kubelet of node node1 knows none of its devices, so no Pod gets one there.\n",
 				"kubelet.rootDir in the chart"}},
@@ -50,7 +51,8 @@ func TestCheck(t *testing.T) {
 				f.Configurations[0].Status.Conditions = []metav1.Condition{{Type: v0.ConditionReady, Status: metav1.ConditionFalse},
 					{Type: v0.ConditionApplied, Status: metav1.ConditionFalse, Reason: v0.ReasonForbidden, Message: "no right"}}
 			},
-			[]string{"FAIL  configurations:\n  Configuration plant/cam is not Applied (Forbidden): no right\n    → kubectl akri why -n plant configuration/cam"}},
+			[]string{"FAIL  configurations:\n  Configuration plant/cam is not Applied (Forbidden): no right\n",
+				"    → kubectl akri why -n plant configuration/cam"}},
 		"Akri is not installed": {func(f *NodeFacts) { *f = NodeFacts{System: &System{Searched: true}} },
 			[]string{"FAIL  controller:\n  Akri's controller is not installed", "FAIL  agents:\n  Akri's agent is not installed"}},
 	} {

@@ -36,8 +36,7 @@ func (f *Facts) ConcludeDiscovery(node string) {
 	}
 }
 
-// Discovered prints the devices of a Configuration with their properties, and why others can
-// be missing.
+// Discovered prints the devices with their properties, and why others can be missing.
 func (f *Facts) Discovered(out io.Writer) error {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
