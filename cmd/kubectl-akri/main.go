@@ -42,7 +42,7 @@ func newRoot(streams cli.Streams) *cobra.Command {
 	a := newAccess()
 	online := []*cobra.Command{
 		newTree(streams, a), newNodes(streams, a), newDiff(streams, a), newExplain(streams, a), newRBAC(streams, a),
-		newWhy(streams, a), newVersion(streams, a),
+		newWhy(streams, a), newVersion(streams, a), newDiscover(streams, a), newCheck(streams, a),
 	}
 	for _, command := range online {
 		command.Flags().AddFlagSet(a.set)

@@ -85,7 +85,7 @@ func TestHelp(t *testing.T) {
 // exist.
 func TestUnknownCommand(t *testing.T) {
 	run(t, "", "rendr").want(t, 2, `error: kubectl akri has no command "rendr"; did you mean render?`, "See 'kubectl akri --help'")
-	run(t, "", "nonsense").want(t, 2, `has no command "nonsense"; use one of completion, convert, `, "render, ", "!man,")
+	run(t, "", "nonsense").want(t, 2, `has no command "nonsense"; use one of check, completion, convert, `, "render, ", "!man,")
 	run(t, "", "migrate", "plan").want(t, 2, `error: kubectl akri migrate has no command "plan"; use one of check`,
 		"See 'kubectl akri migrate --help'")
 	run(t, "", "completion", "csh").want(t, 2, "did you mean bash or fish or zsh?")

@@ -85,7 +85,11 @@ func (o *treeOptions) run(ctx context.Context, streams cli.Streams, names []stri
 		fmt.Fprintf(streams.Err, "No Configurations in %s.\n", where(namespace))
 	}
 	if o.watch {
-		return o.follow(ctx, streams, api, chosen)
+		var shown map[string]string
+		return api.follow(ctx, streams.Err, chosen, func(forest view.Forest) (err error) {
+			shown, err = o.redraw(streams, forest, shown)
+			return err
+		})
 	}
 	return o.output.Print(streams.Out, forest, forest.Text)
 }
@@ -114,34 +118,34 @@ func (c selection) read(ctx context.Context, from client.Reader) (view.Forest, e
 	return view.NewForest(configurations.Items, instances.Items), nil
 }
 
-// follow prints the trees, and again when they change, until ctx ends.
-func (o *treeOptions) follow(ctx context.Context, streams cli.Streams, api *cluster, c selection) error {
+// follow calls show with the chosen Configurations, and again when they or their Instances
+// change, until ctx ends.
+func (c *cluster) follow(ctx context.Context, notes io.Writer, chosen selection, show func(view.Forest) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var watching errgroup.Group
 	defer func() { stop(nil); _ = watching.Wait() }()
-	watched, changed, err := api.watch(ctx, c.namespace, streams.Err, stop)
+	watched, changed, err := c.watch(ctx, chosen.namespace, notes, stop)
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
 	watching.Go(func() error { return watched.Start(ctx) })
-	var shown map[string]string
 	for {
 		select {
 		case <-ctx.Done():
-			if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+			if err := context.Cause(ctx); !errors.Is(err, ctx.Err()) {
 				return err
 			}
-			return nil // interrupted
+			return nil // interrupted, or the time is over
 		case <-changed:
 		}
 		if !watched.WaitForCacheSync(ctx) {
 			continue // ctx has ended
 		}
-		forest, err := c.read(ctx, watched)
-		if err != nil {
-			return err
+		forest, err := chosen.read(ctx, watched)
+		if err == nil {
+			err = show(forest)
 		}
-		if shown, err = o.redraw(streams, forest, shown); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ var programs = []program{
 	{"akri-controller", []string{"", "webhook", "check", "pre-delete", "pre-rollback"}},
 	{"akri-discovery", []string{"", "check", "debug-echo", "http", "mdns", "mqtt", "onvif", "opcua", "udev"}},
 	{"kubectl-akri", []string{
-		"", "convert", "diff", "explain", "lint", "migrate", "migrate check", "nodes", "rbac",
+		"", "check", "convert", "diff", "discover", "explain", "init", "lint", "migrate", "migrate check", "nodes", "rbac",
 		"render", "test", "tree", "version", "why",
 	}},
 }

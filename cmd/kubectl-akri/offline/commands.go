@@ -12,7 +12,7 @@ import (
 
 // Commands returns all commands of this package.
 func Commands(streams cli.Streams) []*cobra.Command {
-	return []*cobra.Command{newRender(streams), newConvert(streams), newLint(streams), newTest(streams)}
+	return []*cobra.Command{newRender(streams), newConvert(streams), newLint(streams), newTest(streams), newInit(streams)}
 }
 
 // noArgs rejects arguments, which are most likely files.

@@ -58,17 +58,12 @@ func (s *System) Problems(components ...string) (found []finding.Mistake) {
 		if s == nil {
 			break
 		}
-		is := func(labels map[string]string) bool { // debugEcho has the label debug-echo
-			return strings.EqualFold(strings.ReplaceAll(ComponentOf(labels), "-", ""), strings.ReplaceAll(component, "-", ""))
-		}
-		exists := slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return is(pod.Labels) })
 		for i := range s.Workloads {
-			if w := &s.Workloads[i]; is(w.Labels) {
-				exists = true
+			if w := &s.Workloads[i]; isOf(component, w.Labels) {
 				found = append(found, s.broken(w)...)
 			}
 		}
-		if !exists && s.Searched && (component == Controller || component == Agent) {
+		if !s.Has(component) && s.Searched && (component == Controller || component == Agent) {
 			state, remedy := "installed", "install it again, which keeps Configurations, Instances and their objects: kubectl apply "+
 				"--server-side -k config/default, or with its values: helm upgrade --install -n akri-system akri CHART"
 			if s.Namespace != "" {
@@ -78,6 +73,18 @@ func (s *System) Problems(components ...string) (found []finding.Mistake) {
 		}
 	}
 	return found
+}
+
+// Has reports whether there is a component, or a handler, as far as its parts may be listed.
+func (s *System) Has(component string) bool {
+	return slices.ContainsFunc(s.Pods, func(pod corev1.Pod) bool { return isOf(component, pod.Labels) }) ||
+		slices.ContainsFunc(s.Workloads, func(w Workload) bool { return isOf(component, w.Labels) })
+}
+
+// isOf reports whether an object with these labels belongs to a component.
+func isOf(component string, labels map[string]string) bool {
+	// debugEcho has the label debug-echo.
+	return strings.EqualFold(strings.ReplaceAll(ComponentOf(labels), "-", ""), strings.ReplaceAll(component, "-", ""))
 }
 
 // broken returns why a component does not work. It works while one of its Pods is ready, and

@@ -90,16 +90,21 @@ func (f *Facts) Text(out io.Writer) error {
 	}
 	f.writeEvents(&b)
 	b.WriteString("\nConclusion:\n")
-	for _, found := range f.Findings {
-		fmt.Fprintf(&b, "  %s\n", indented(found.Cause, 4))
-		if found.Hint != "" {
-			fmt.Fprintf(&b, "    → %s\n", indented(found.Hint, 6))
-		}
-	}
+	writeFindings(&b, f.Findings)
 	if len(f.Findings) == 0 {
 		fmt.Fprintf(&b, "  No problem found: %s.\n", f.health())
 	}
 	return printed(out, b.String())
+}
+
+// writeFindings prints problems with their remedies.
+func writeFindings(b *strings.Builder, findings []finding.Mistake) {
+	for _, found := range findings {
+		fmt.Fprintf(b, "  %s\n", indented(found.Cause, 4))
+		if found.Hint != "" {
+			fmt.Fprintf(b, "    → %s\n", indented(found.Hint, 6))
+		}
+	}
 }
 
 // writeCreated prints the object that was asked about. The page of its parent follows.

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/internal/finding"
+)
+
+func newCheck(streams cli.Streams, a access) *cobra.Command {
+	var output cli.Output
+	command := &cobra.Command{
+		Use:   "check",
+		Short: "Check the installation, with a remedy for each problem",
+		Long: `Check the installation, with a remedy for each problem: the kinds, the webhook, the
+controller, the agents of all nodes and their kubelets, the handlers, the Configurations,
+and your permissions. The exit code is 1 if a check fails. Nothing is changed: the webhook
+gets a dry run, in your namespace.
+
+Akri is searched in all namespaces, or else in akri-system, unless you give another with -n.`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(command *cobra.Command, _ []string) error {
+			api, err := a.connect(streams.Err, nil)
+			if err != nil {
+				return err
+			}
+			checks := api.check(command.Context(), a.flags.Context.Namespace)
+			err = output.Print(streams.Out, checks, checks.Text)
+			if err == nil && slices.ContainsFunc(checks, func(check view.Check) bool { return len(check.Problems) > 0 }) {
+				err = cli.Exit(1)
+			}
+			return err
+		},
+	}
+	output.AddFlag(command)
+	return command
+}
+
+// check makes all checks, also after one has failed.
+func (c *cluster) check(ctx context.Context, namespace string) view.Checks {
+	version, err := c.serverVersion(ctx)
+	facts, unread := c.nodeFacts(ctx, namespace)
+	if err = cmp.Or(err, unread); err != nil {
+		return view.Checks{{Name: "cluster", Problems: []finding.Mistake{{Cause: err.Error(),
+			Hint: "if kinds of Akri do not exist, install its CustomResourceDefinitions, as docs/quickstart.md says"}}}}
+	}
+	checks := view.Checks{{Name: "cluster", Right: "Kubernetes " + version + " serves Akri's kinds"}, c.checkWebhook(ctx, facts)}
+	permissions := view.Check{Name: "permissions", Right: "yours are enough for these checks"}
+	for _, note := range c.notes {
+		permissions.Problems = append(permissions.Problems, finding.Mistake{Cause: note})
+	}
+	return append(append(checks, facts.Check()...), permissions)
+}
+
+// checkWebhook sends a Configuration that the webhook has to refuse. An installation may be without one.
+func (c *cluster) checkWebhook(ctx context.Context, facts *view.NodeFacts) view.Check {
+	invalid := v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "akri-check"}}
+	invalid.Spec.DiscoveryHandler = v0.DiscoveryHandler{Name: "debugEcho", DiscoveryDetails: "descriptions: 1"}
+	err := c.Create(ctx, &invalid, client.DryRunAll)
+	right, problems := "refuses an invalid Configuration", facts.Problems(view.Webhook)
+	switch {
+	case err == nil && facts.Searched && !facts.Has(view.Webhook):
+		right = "not part of this installation"
+	case err == nil:
+		problems = append(problems, finding.Mistake{Cause: "An invalid Configuration is accepted.",
+			Hint: "install Akri again, with its ValidatingWebhookConfiguration"})
+	case !strings.Contains(err.Error(), "discoveryDetails"):
+		problems = append(problems, finding.Mistake{Cause: "An invalid Configuration is refused for another reason: " + err.Error(),
+			Hint: "AkriWebhookUnreachable in docs/runbooks.md; if you lack the permission, the ClusterRole akri-edit grants it"})
+	}
+	return view.Check{Name: "webhook", Right: right, Problems: problems}
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/manifest"
+	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/discovery/builtin"
+	"akri.sh/akri/discovery/details"
+)
+
+const (
+	// quiet is how long nothing changes when discovery has settled.
+	quiet = 3 * time.Second
+	// grace is the time to remove the Configuration, and by how much clocks may differ.
+	grace = time.Minute
+)
+
+type discoverOptions struct {
+	access
+	file    string
+	set     []string
+	node    string
+	save    string
+	timeout time.Duration
+	output  cli.Output
+}
+
+func newDiscover(streams cli.Streams, a access) *cobra.Command {
+	o := discoverOptions{access: a}
+	command := &cobra.Command{
+		Use:   "discover (HANDLER [-f DETAILS] | -f CONFIGURATION)",
+		Short: "Show which devices would be found, with their properties",
+		Long: `Show which devices a discovery handler would find, and what prevents it from finding more.
+
+The agents discover for a Configuration without brokers, which exists until nothing has
+changed for three seconds, until --timeout, or until Ctrl+C. If the command is killed, the
+next discover in the namespace removes it. The exit code is 1 if no device was found.
+
+--set sets a key of discoveryDetails; dots lead into maps. A value that is JSON is taken
+as such, any other as text. Several values of a key become a list, and so does one if the
+handler wants a list.`,
+		Example: `  kubectl akri discover udev --set 'udevRules=SUBSYSTEM=="tty", SUBSYSTEMS=="usb"'
+  kubectl akri discover mqtt -f details.yaml --save configuration.yaml
+  kubectl akri init usb-camera | kubectl akri discover -f - --node node1`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions(slices.Collect(maps.Keys(builtin.Validators)), cobra.ShellCompDirectiveNoFileComp),
+	}
+	command.RunE = func(command *cobra.Command, args []string) error { return o.run(command, streams, args) }
+	flags := command.Flags()
+	flags.StringVarP(&o.file, "filename", "f", "", "`file` with discoveryDetails, or with a Configuration; - reads standard input")
+	flags.StringArrayVar(&o.set, "set", nil, "key of discoveryDetails, as `KEY=VALUE`")
+	flags.StringVar(&o.node, "node", "", "show only what this `node` finds")
+	flags.StringVar(&o.save, "save", "", "write the Configuration to this `file`")
+	flags.DurationVar(&o.timeout, "timeout", 40*time.Second, "`time` to wait; agents report after 30s that a handler is missing")
+	_ = command.RegisterFlagCompletionFunc("node", a.completion(&corev1.NodeList{}))
+	o.output.AddFlag(command)
+	return command
+}
+
+// handler returns the discovery handler with its details.
+func (o *discoverOptions) handler(command *cobra.Command, streams cli.Streams, args []string) (handler v0.DiscoveryHandler, err error) {
+	handler.Name = strings.Join(args, "")
+	if o.file != "" {
+		files, err := manifest.Read(command, streams, []string{o.file})
+		if err != nil {
+			return handler, err
+		}
+		handler.DiscoveryDetails = string(files[0].Data)
+		if found := files.OfKind("Configuration"); len(found) == 1 && len(args) == 0 {
+			configuration, err := decode[v0.Configuration](found[0].Object())
+			if handler = configuration.Spec.DiscoveryHandler; err != nil {
+				return handler, fmt.Errorf("-f %s: %w; kubectl akri lint shows the place", o.file, err)
+			}
+		}
+	}
+	if err = setDetails(&handler, o.set); err == nil && handler.Name == "" {
+		known := slices.Sorted(maps.Keys(builtin.Validators))
+		err = fmt.Errorf("name a discovery handler, such as %s, or give one Configuration with -f", strings.Join(known, ", "))
+	}
+	return handler, err
+}
+
+// setDetails sets keys of the discoveryDetails.
+func setDetails(handler *v0.DiscoveryHandler, pairs []string) error {
+	content, values := map[string]any{}, map[string][]any{}
+	for _, pair := range pairs {
+		key, text, found := strings.Cut(pair, "=")
+		if !found || key == "" {
+			return fmt.Errorf("--set %q: use KEY=VALUE, as in --set 'udevRules=SUBSYSTEM==\"tty\"'", pair)
+		}
+		var value any
+		if json.Unmarshal([]byte(text), &value) != nil {
+			value = text
+		}
+		values[key] = append(values[key], value)
+	}
+	if err := yaml.Unmarshal([]byte(handler.DiscoveryDetails), &content); err != nil && len(pairs) > 0 {
+		return fmt.Errorf("discoveryDetails, of which --set sets a key, are no YAML: %w", err)
+	}
+	wantsList := map[string]bool{}
+	for range min(2*len(pairs), 2) { // once more for single values that the handler wants in a list
+		for key, all := range values {
+			var value any = all
+			if len(all) == 1 && !wantsList[key] {
+				value = all[0]
+			}
+			if err := unstructured.SetNestedField(content, value, strings.Split(key, ".")...); err != nil {
+				return fmt.Errorf("--set %s: %w", key, err)
+			}
+		}
+		text, _ := yaml.Marshal(content) // it has been read from YAML or JSON
+		handler.DiscoveryDetails = string(text)
+		if validate := builtin.Validators[handler.Name]; validate != nil {
+			for _, fault := range details.Faults(validate(handler.DiscoveryDetails)) {
+				wantsList[fault.Path] = strings.HasPrefix(fault.Cause, "want a list")
+			}
+		}
+	}
+	return nil
+}
+
+func (o *discoverOptions) run(command *cobra.Command, streams cli.Streams, args []string) error {
+	handler, err := o.handler(command, streams, args)
+	if err == nil {
+		err = o.write(handler)
+	}
+	if err != nil {
+		return cli.Usage(command, err)
+	}
+	ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGHUP) // the terminal is closed
+	defer stop()
+	api, err := o.connect(streams.Err, nil)
+	if err != nil {
+		return err
+	}
+	defer api.printNotes(streams)
+	// What was killed leaves one. Who may not delete several leaves it to others.
+	left, _ := labels.Parse(fmt.Sprint(v0.LabelDiscoverUntil, "<", time.Now().Unix()))
+	_ = api.DeleteAllOf(ctx, &v0.Configuration{}, client.InNamespace(api.namespace), client.MatchingLabelsSelector{Selector: left})
+	created := v0.Configuration{Spec: v0.ConfigurationSpec{DiscoveryHandler: handler, Capacity: 1}}
+	created.Namespace, created.Name = api.namespace, "discover-"+rand.String(5)
+	created.Labels = map[string]string{v0.LabelDiscoverUntil: fmt.Sprint(time.Now().Add(o.timeout + grace).Unix())}
+	if err := api.Create(context.WithoutCancel(ctx), &created); err != nil {
+		_ = api.remove(ctx, &created) // it exists if only the answer was lost
+		return fmt.Errorf("create a Configuration to discover with in %s: %w", where(api.namespace), err)
+	}
+	fmt.Fprintf(streams.Err, "Discovering for at most %s; Configuration %s/%s is temporary …\n", o.timeout, api.namespace, created.Name)
+	facts, err := o.watch(ctx, streams, api, &created)
+	if err := errors.Join(err, api.remove(ctx, &created)); err != nil {
+		return err
+	}
+	if len(facts.Instances) == 0 {
+		if facts.System, err = api.system(context.WithoutCancel(ctx), ""); err != nil {
+			return err
+		}
+	}
+	facts.ConcludeDiscovery(o.node)
+	if err := o.output.Print(streams.Out, facts, facts.Discovered); err != nil || len(facts.Instances) > 0 {
+		return err
+	}
+	return cli.Exit(1)
+}
+
+// watch returns what is found until discovery has settled, the time is over, or ctx ends.
+func (o *discoverOptions) watch(ctx context.Context, streams cli.Streams, api *cluster, created *v0.Configuration) (*view.Facts, error) {
+	ctx, settled := context.WithTimeout(ctx, o.timeout)
+	defer settled()
+	timer := time.AfterFunc(o.timeout, settled)
+	defer timer.Stop()
+	facts := &view.Facts{Configuration: created}
+	chosen := selection{namespace: created.Namespace, names: []string{created.Name}, selector: labels.Everything()}
+	return facts, api.follow(ctx, streams.Err, chosen, func(forest view.Forest) error {
+		if len(forest) == 0 {
+			return nil // it is not in the cache yet
+		}
+		former := *facts
+		*facts = view.Facts{Configuration: &forest[0].Configuration, Instances: forest[0].Instances}
+		facts.ConcludeDiscovery(o.node)
+		if !reflect.DeepEqual(*facts, former) && len(facts.Instances)+len(facts.Configuration.Status.DiscoveryFailures) > 0 {
+			timer.Reset(quiet)
+		}
+		return nil
+	})
+}
+
+// remove removes the Configuration of a discover, also after Ctrl+C.
+func (c *cluster) remove(ctx context.Context, configuration *v0.Configuration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace/2)
+	defer cancel()
+	err := client.IgnoreNotFound(c.Delete(ctx, configuration))
+	if err != nil {
+		err = fmt.Errorf("remove the Configuration that was to discover: %w; kubectl delete -n %s configurations.akri.sh %s removes it",
+			err, configuration.Namespace, configuration.Name)
+	}
+	return err
+}
+
+// write writes the Configuration to the file of --save.
+func (o *discoverOptions) write(handler v0.DiscoveryHandler) error {
+	text, err := yaml.Marshal(handler)
+	if err != nil || o.save == "" {
+		return err
+	}
+	indented := strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n    ")
+	return os.WriteFile(o.save, []byte(offline.Initial("found", "$NAME", "devices", "$HANDLER", indented)), 0o644)
+}
