@@ -24,9 +24,10 @@ func TestMetricsAreClosed(t *testing.T) {
 	}{
 		"the chart":                 {render, everyHandler, false, 10},
 		"agents on the host":        {render, onHost, false, 3},
-		"the chart, open":           {render, everyHandler + "metrics: {open: true}", true, 10},
-		"agents on the host, open":  {render, onHost + "metrics: {open: true}", true, 3},
+		"the chart, open":           {render, everyHandler + "metrics: {enabled: true}", true, 10},
+		"agents on the host, open":  {render, onHost + "metrics: {enabled: true}", true, 3},
 		"a PodMonitor":              {render, everyHandler + "metrics: {podMonitor: {enabled: true}}", true, 10},
+		"a ServiceMonitor":          {render, everyHandler + "metrics: {serviceMonitor: {enabled: true}}", true, 10},
 		"Prometheus of Akri's keys": {render, "prometheus: {enabled: true}", true, 3},
 		"kustomize":                 {kustomizeOwn, own, false, 11},
 		"kustomize, open":           {kustomizeOwn, own + "components: [../../config/open-metrics]", true, 11},

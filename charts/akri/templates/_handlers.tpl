@@ -13,7 +13,7 @@
 {{- $volumes = concat $volumes $own.volumes }}
 {{- $mounts = concat $mounts $own.mounts }}
 {{- end }}
-{{- dict "volumes" (concat $volumes $handler.extraVolumes) "mounts" (concat $mounts $handler.extraVolumeMounts) | toYaml }}
+{{- dict "volumes" $volumes "mounts" $mounts | toYaml }}
 {{- end }}
 
 {{/* What one of the handlers needs of the node, as {volumes, mounts}: akri.ownVolumes (list KEY VALUES). */}}
@@ -59,7 +59,7 @@
 {{- define "akri.namedPorts" -}}
 {{- range index . 1 }}
 {{- if hasPrefix "--metrics-bind-address" . }}
-{{- fail (printf "%[1]s.args: use %[1]s.metricsPort and metrics.open instead of %[2]s: the Pod names the port" (index $ 0) .) }}
+{{- fail (printf "%[1]s.args: use %[1]s.metricsPort and metrics.enabled instead of %[2]s: the Pod names the port" (index $ 0) .) }}
 {{- end }}
 {{- if hasPrefix "--health-probe-bind-address" . }}
 {{- fail (printf "%[1]s.args: use %[1]s.probesPort instead of %[2]s: the Pod names the port" (index $ 0) .) }}
@@ -72,8 +72,7 @@ Where a program serves metrics, which are not authenticated: only in its Pod, un
 are to be scraped: akri.metricsAddress (list VALUES PORT).
 */}}
 {{- define "akri.metricsAddress" -}}
-{{- $metrics := (index . 0).metrics }}
-{{- if not (or $metrics.open $metrics.podMonitor.enabled) }}127.0.0.1{{ end }}:{{ index . 1 }}
+{{- if not (index . 0).metrics.enabled }}127.0.0.1{{ end }}:{{ index . 1 }}
 {{- end }}
 
 {{/* Fails if the program already uses its port for metrics otherwise: akri.freePort (list KEY PORT TAKEN...). */}}
