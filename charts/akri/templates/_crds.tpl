@@ -40,10 +40,11 @@ that of Akri's own chart: akri.crdGuard (list ROOT NAME). Without a cluster, it 
 {{- end }}
 
 {{/*
-"true" if the Configurations in the values must wait for an upgrade. Helm finds the kinds of
-all objects before it creates the first, so a release cannot create a kind and objects of
-this kind at once; and the webhook, which must review Configurations, does not run before the
-release is installed. Without a cluster it is "false".
+"true" if the Configurations in the values cannot be objects of this revision: a hook creates
+them after it, and the next revision has them. Helm finds the kinds of all objects before it
+creates the first, so a release cannot create a kind and objects of this kind at once; and the
+webhook, which must review Configurations, does not run before the release is installed. Without
+a cluster it is "false".
 */}}
 {{- define "akri.deferConfigurations" -}}
 {{- $webhook := (include "akri.values" . | fromYaml).webhook }}
