@@ -40,7 +40,8 @@ func valueTable(values []value) string {
 	out.WriteString("| key | type | default | |\n|---|---|---|---|\n")
 	for _, v := range values {
 		escape := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
-		fmt.Fprintf(&out, "| `%s` | %s | `%s` | %s |\n", strings.Join(v.path, "."), escape(v.kind), escape(v.defaultText()), escape(v.description))
+		key := strings.Join(v.path, ".")
+		fmt.Fprintf(&out, "| `%s` | %s | `%s` | %s |\n", key, escape(v.kind), escape(v.defaultText()), escape(v.description))
 	}
 	return out.String()
 }

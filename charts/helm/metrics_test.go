@@ -98,14 +98,32 @@ func TestOneSwitch(t *testing.T) {
 		annotated           bool
 		monitor, of, served string // objects, and what the monitor selects
 	}{
-		"closed":      {values: "", policy: "ingress: []"},
-		"open":        {values: "metrics: {enabled: true}", policy: "ingress:\n  - ports:\n    - port: metrics", annotated: true},
-		"for some":    {values: "{metrics: {enabled: true}, networkPolicy: {metricsFrom: [{podSelector: {}}]}}", policy: "- podSelector: {}", annotated: true},
-		"Pods":        {values: "metrics: {podMonitor: {enabled: true, interval: 9s}}", policy: "port: metrics", monitor: "PodMonitor akri-system/akri", of: "interval: 9s"},
-		"with more":   {values: "metrics: {podMonitor: {enabled: true, endpointAdditionalProperties: {relabelings: [{action: drop}]}}}", policy: "port: metrics", monitor: "PodMonitor akri-system/akri", of: "targetLabel: node\n    - action: drop"},
-		"elsewhere":   {values: "metrics: {podMonitor: {enabled: true, namespace: top}}", policy: "port: metrics", monitor: "PodMonitor top/akri", of: "matchNames:\n    - akri-system"},
-		"a Service":   {values: "metrics: {serviceMonitor: {enabled: true, scrapeTimeout: 4s}}", policy: "port: metrics", monitor: "ServiceMonitor akri-system/akri", of: "scrapeTimeout: 4s", served: "Service akri-system/akri-metrics"},
-		"its targets": {values: "metrics: {serviceMonitor: {enabled: true}}", policy: "port: metrics", monitor: "ServiceMonitor akri-system/akri", of: "app_kubernetes_io_name\n      targetLabel: job", served: "Service akri-system/akri-metrics"},
+		"closed": {values: "", policy: "ingress: []"},
+		"open":   {values: "metrics: {enabled: true}", policy: "ingress:\n  - ports:\n    - port: metrics", annotated: true},
+		"for some": {
+			values: "{metrics: {enabled: true}, networkPolicy: {metricsFrom: [{podSelector: {}}]}}",
+			policy: "- podSelector: {}", annotated: true,
+		},
+		"Pods": {
+			values: "metrics: {podMonitor: {enabled: true, interval: 9s}}", policy: "port: metrics",
+			monitor: "PodMonitor akri-system/akri", of: "interval: 9s",
+		},
+		"with more": {
+			values: "metrics: {podMonitor: {enabled: true, endpointAdditionalProperties: {relabelings: [{action: drop}]}}}",
+			policy: "port: metrics", monitor: "PodMonitor akri-system/akri", of: "targetLabel: node\n    - action: drop",
+		},
+		"elsewhere": {
+			values: "metrics: {podMonitor: {enabled: true, namespace: top}}", policy: "port: metrics",
+			monitor: "PodMonitor top/akri", of: "matchNames:\n    - akri-system",
+		},
+		"a Service": {
+			values: "metrics: {serviceMonitor: {enabled: true, scrapeTimeout: 4s}}", policy: "port: metrics",
+			monitor: "ServiceMonitor akri-system/akri", of: "scrapeTimeout: 4s", served: "Service akri-system/akri-metrics",
+		},
+		"its targets": {
+			values: "metrics: {serviceMonitor: {enabled: true}}", policy: "port: metrics",
+			monitor: "ServiceMonitor akri-system/akri", of: "app_kubernetes_io_name\n      targetLabel: job",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := render(t, test.values)

@@ -15,6 +15,15 @@ controllers replace each other's objects. Without a cluster, it finds none.
 {{- end }}
 {{- end }}
 
+{{/* Fails if the source of the chart is installed as it is: no registry has its images. Without a cluster, it finds none. */}}
+{{- define "akri.sourceGuard" -}}
+{{- $image := .Values.image }}
+{{- if and (eq .Chart.AppVersion "dev") (not $image.tag) (not $image.digests.controller) (lookup "v1" "Namespace" "" "kube-system") }}
+{{- $message := "image.tag: this is the source of the chart: its images have the tag dev, which no registry has." }}
+{{- fail (printf "%s Install what \"make chart REGISTRY=HOST/PATH\" writes, or set image.tag and image.registry" $message) }}
+{{- end }}
+{{- end }}
+
 {{/*
 Fails if a CustomResourceDefinition exists that does not belong to this release, such as
 that of Akri's own chart: akri.crdGuard (list ROOT NAME). Without a cluster, it finds none.

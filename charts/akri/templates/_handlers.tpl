@@ -50,7 +50,7 @@
 {{- dict "volumes" $volumes "mounts" $mounts | toYaml }}
 {{- end }}
 
-{{/* Whether the agents use the network of the host, as "true" or "false": akri.agentOnHost VALUES. */}}
+{{/* Whether the agents use the host network, as "true" or "false": akri.agentOnHost VALUES. */}}
 {{- define "akri.agentOnHost" -}}
 {{- has "onvif" .agent.embeddedHandlers }}
 {{- end }}
@@ -107,7 +107,7 @@ are to be scraped: akri.metricsAddress (list VALUES PORT).
 {{- fail (printf "handlers.%s.kind: agents connect to a Deployment only in the ranges in agent.networkHandlers: set it to the range of the cluster's Services, for example --set agent.networkHandlers={10.96.0.0/12}" $key) }}
 {{- end }}
 {{- if $onHost }}
-{{- fail (printf "agent.embeddedHandlers: with onvif, agents use the network of the host, from which the NetworkPolicy of handlers.%s admits nobody: run onvif with handlers.onvif.enabled instead" $key) }}
+{{- fail (printf "agent.embeddedHandlers: with onvif, agents use the host network, from which the NetworkPolicy of handlers.%s admits nobody: run onvif with handlers.onvif.enabled instead" $key) }}
 {{- end }}
 {{- $service := printf "%s.%s.svc:10000" (include "akri.handlerObject" $key) $root.Release.Namespace }}
 {{- $static = append $static (printf "%s=%s+shared" (default $key $handler.name) $service) }}
