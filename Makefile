@@ -226,7 +226,7 @@ generate: ## Generate deep copies, CRDs, the protocols' Go code, the chart and d
 # Runs golangci-lint from tools/lint in the module that -C selects.
 LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run --allow-parallel-runners --output.text.print-issued-lines=false --show-stats=false
 
-CHART = go -C charts run ./cmd/chart -version='$(VERSION)' -registry='$(REGISTRY)' -out=../bin
+CHART = go -C charts run ./cmd/chart -version='$(VERSION)' -registry='$(REGISTRY)' -source='$(SOURCE)' -out=../bin
 # Publishes the chart, and prints it with its digest. To publish again changes nothing.
 PUBLISH_CHART = $(CHART) -push $(PUSH_FLAGS)
 

@@ -151,10 +151,24 @@ func (t *template) render(config string) (string, error) {
 }
 
 var (
-	kindLine      = regexp.MustCompile(`(?m)^kind: (\w+)$`)
-	aggregation   = regexp.MustCompile(`(rbac\.authorization\.k8s\.io/aggregate-to-(\w+)): "\w+"`)
-	metadataLines = regexp.MustCompile(`(?m)^metadata:\n  name: (\S+)\n(  namespace: \S+\n)?(  labels:\n)?`)
+	kindLine = regexp.MustCompile(`(?m)^kind: (\w+)$`)
+	// A component's ServiceAccount may have another name.
+	accountName    = regexp.MustCompile(`:akri-system:akri-(\w+)`)
+	accountSubject = regexp.MustCompile(`(- kind: ServiceAccount\n  name: )akri-(\w+)`)
+	aggregation    = regexp.MustCompile(`(rbac\.authorization\.k8s\.io/aggregate-to-(\w+)): "\w+"`)
+	metadataLines  = regexp.MustCompile(`(?m)^metadata:\n  name: (\S+)\n(  namespace: \S+\n)?(  labels:\n)?`)
 )
+
+// accountTemplate is a ServiceAccount of a component.
+const accountTemplate = `{{- with $values.%s.serviceAccount }}
+{{- if .create }}
+%s  {{- with .annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- end }}
+`
 
 // object makes a template of a manifest. It works on the text, to keep the comments.
 func (t *template) object(text string) (string, error) {
@@ -172,7 +186,12 @@ func (t *template) object(text string) (string, error) {
 	labels += "    {{- include \"akri.labels\" $ | nindent 4 }}\n"
 	text = strings.Replace(text, metadata[0], labels, 1)
 	text = strings.ReplaceAll(text, "namespace: akri-system", "namespace: {{ $.Release.Namespace }}")
-	text = strings.ReplaceAll(text, ":akri-system:", ":{{ $.Release.Namespace }}:")
+	text = accountName.ReplaceAllString(text, ":{{ $$.Release.Namespace }}:{{ $$values.$1.serviceAccount.name }}")
+	text = accountSubject.ReplaceAllString(text, "$1{{ $$values.$2.serviceAccount.name }}")
+	if kind[1] == "ServiceAccount" {
+		text = strings.Replace(text, "  name: "+metadata[1], "  name: {{ .name }}", 1)
+		text = fmt.Sprintf(accountTemplate, strings.TrimPrefix(metadata[1], "akri-"), text)
+	}
 	text = aggregation.ReplaceAllString(text, "$1: {{ $$values.rbac.aggregateClusterRoles.$2 | quote }}")
 	text = "---\n" + text
 	condition, found := t.conditions[kind[1]+"/"+metadata[1]]

@@ -15,30 +15,22 @@ func writeReadme(chart string, all *allValues) error {
 		return err
 	}
 	text := string(data)
-	var own, handlers []value
+	tables := map[string][]value{"handler": all.handler}
 	for _, v := range all.own {
-		if v.path[0] == "handlers" {
-			handlers = append(handlers, v)
-		} else {
-			own = append(own, v)
+		name := "values"
+		if v.path[0] == "handlers" || v.path[0] == "pods" {
+			name = v.path[0]
 		}
+		tables[name] = append(tables[name], v)
 	}
-	var noMeaning strings.Builder
-	noMeaning.WriteString("| key | instead |\n|---|---|\n")
-	for _, g := range all.gone {
-		fmt.Fprintf(&noMeaning, "| `%s` | %s |\n", g.Key, g.Message)
-	}
-	for name, table := range map[string]string{
-		"values": valueTable(own), "handler": valueTable(all.handler), "handlers": valueTable(handlers),
-		"akri": valueTable(all.akri), "gone": noMeaning.String(),
-	} {
+	for name, values := range tables {
 		begin, end := fmt.Sprintf("<!-- begin %s -->\n", name), fmt.Sprintf("<!-- end %s -->", name)
 		before, rest, found := strings.Cut(text, begin)
 		_, after, closed := strings.Cut(rest, end)
 		if !found || !closed {
 			return fmt.Errorf("%s: no %s… %s", file, begin, end)
 		}
-		text = before + begin + "\n" + table + "\n" + end + after
+		text = before + begin + "\n" + valueTable(values) + "\n" + end + after
 	}
 	return os.WriteFile(file, []byte(text), 0o644)
 }
@@ -47,12 +39,9 @@ func valueTable(values []value) string {
 	var out strings.Builder
 	out.WriteString("| key | type | default | |\n|---|---|---|---|\n")
 	for _, v := range values {
-		kind := v.kind
-		if kind == "" || strings.HasPrefix(kind, "|") {
-			kind = `""` + kind
-		}
 		escape := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
-		fmt.Fprintf(&out, "| `%s` | %s | `%s` | %s |\n", strings.Join(v.path, "."), escape(kind), escape(v.defaultText()), escape(v.description))
+		key := strings.Join(v.path, ".")
+		fmt.Fprintf(&out, "| `%s` | %s | `%s` | %s |\n", key, escape(v.kind), escape(v.defaultText()), escape(v.description))
 	}
 	return out.String()
 }

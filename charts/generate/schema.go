@@ -22,49 +22,47 @@ func writeSchema(chart string, all *allValues) error {
 	if err != nil {
 		return err
 	}
-	root := table()
+	root, handler := table(), table()
 	root["$schema"] = "https://json-schema.org/draft-07/schema#"
 	root["title"] = "Values of the chart akri"
-	// Helm adds it to all charts.
-	root["properties"].(node)["global"] = node{"type": "object"}
+	root["patternProperties"] = node{"^x-": node{"description": "Anything, such as anchors for YAML."}}
+	root["definitions"] = node{"handler": handler}
 	for _, v := range all.own {
 		if err := add(root, v); err != nil {
 			return err
 		}
-		if v.path[0] == "handlers" {
-			for _, h := range all.handler {
-				h.path = append([]string{"handlers", v.path[1]}, h.path...)
-				if err := add(root, h); err != nil {
-					return err
-				}
-			}
-		}
 	}
-	requireTables(root)
-	for _, v := range all.akri {
-		if err := add(root, v); err != nil {
+	for _, h := range all.handler {
+		if err := add(handler, h); err != nil {
 			return err
 		}
 	}
-	for _, g := range all.gone {
-		path := strings.Split(g.Key, ".")
-		at(root, path[:len(path)-1])["properties"].(node)[path[len(path)-1]] = node{"description": "No meaning here: " + g.Message}
+	properties := propertiesOf(root)
+	pods := propertiesOf(properties["pods"].(node))
+	for _, component := range []node{handler, at(root, []string{"controller"}), at(root, []string{"webhook"}), at(root, []string{"agent"})} {
+		refer(component, pods, "#/properties/pods/properties/")
 	}
-	only(root, "handlers", "udev", "kind", "DaemonSet")
-	at(root, nil)["properties"].(node)["configurations"] = configurations(spec)
+	handlers := propertiesOf(properties["handlers"].(node))
+	for name, h := range handlers {
+		if len(propertiesOf(h.(node))) == 0 {
+			handlers[name] = node{"$ref": "#/definitions/handler"}
+		} else {
+			refer(h.(node), propertiesOf(handler), "#/definitions/handler/properties/")
+		}
+	}
+	propertiesOf(handlers["udev"].(node))["kind"] = node{"const": "DaemonSet"}
+	requireTables(root)
+	// Those who depend on this chart under a condition set it; Helm hands it down.
+	properties["enabled"] = node{"type": "boolean", "description": "No effect: for the condition of a chart that depends on this one."}
+	delete(properties["global"].(node), "additionalProperties")
+	properties["configurations"] = configurations(spec)
 	egress := table()
-	for _, component := range components(root) {
-		egress["properties"].(node)[component] = node{"type": "array", "items": node{"type": "object"}}
+	for _, component := range append([]string{"controller", "webhook", "agent"}, slices.Collect(maps.Keys(handlers))...) {
+		propertiesOf(egress)[component] = node{"type": "array", "items": node{"type": "object"}}
 	}
-	at(root, []string{"networkPolicy"})["properties"].(node)["egress"].(node)["anyOf"] = []node{egress}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(root); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(chart, "values.schema.json"), out.Bytes(), 0o644)
+	propertiesOf(properties["networkPolicy"].(node))["egress"] = egress
+	addAkri(root, all.akri)
+	return os.WriteFile(filepath.Join(chart, "values.schema.json"), []byte(format(root, "")+"\n"), 0o644)
 }
 
 // table is the schema of an object with the keys that are added to it, and no others.
@@ -72,68 +70,57 @@ func table() node {
 	return node{"type": "object", "additionalProperties": false, "properties": node{}}
 }
 
+func propertiesOf(table node) node {
+	properties, _ := table["properties"].(node)
+	return properties
+}
+
 // at returns the table at a path, and creates it if necessary.
 func at(root node, path []string) node {
 	for _, key := range path {
-		properties := root["properties"].(node)
-		next, ok := properties[key].(node)
+		next, ok := propertiesOf(root)[key].(node)
 		if !ok {
 			next = table()
-			properties[key] = next
+			propertiesOf(root)[key] = next
 		}
 		root = next
 	}
 	return root
 }
 
-// add adds a key. Two files may describe the same key: then both types are accepted, and of
-// tables the keys of both at once.
+// add adds a key, unless it is inherited.
 func add(root node, v value) error {
+	parent, key := at(root, v.path[:len(v.path)-1]), v.path[len(v.path)-1]
+	if v.inherited {
+		return nil
+	}
 	types, err := schemaOf(v.kind)
 	if err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(v.path, "."), err)
 	}
-	if v.nullable {
-		types = append(types, node{"type": "null"})
+	schema := node{"anyOf": types}
+	if len(types) == 1 {
+		schema = maps.Clone(types[0])
 	}
-	properties := at(root, v.path[:len(v.path)-1])["properties"].(node)
-	key := v.path[len(v.path)-1]
-	if old, ok := properties[key].(node); ok {
-		for _, t := range old["anyOf"].([]node) {
-			if inTable(types, t) {
-				continue
-			}
-			if !slices.ContainsFunc(types, func(other node) bool { return fmt.Sprint(t) == fmt.Sprint(other) }) {
-				types = append(types, t)
-			}
-		}
-		properties[key] = node{"description": old["description"], "anyOf": types}
-		return nil
-	}
-	properties[key] = node{"description": v.description, "anyOf": types}
+	schema["description"] = v.description
+	propertiesOf(parent)[key] = schema
 	return nil
 }
 
-// inTable adds the keys of a table to that among types, if there is one.
-func inTable(types []node, table node) bool {
-	keys, ok := table["properties"].(node)
-	if !ok {
-		return false
-	}
-	for _, t := range types {
-		if others, ok := t["properties"].(node); ok {
-			maps.Copy(others, keys)
-			return true
+// refer adds the keys of a table that another one lacks as references to them.
+func refer(table, to node, place string) {
+	for key := range to {
+		if propertiesOf(table)[key] == nil {
+			propertiesOf(table)[key] = node{"$ref": place + key}
 		}
 	}
-	return false
 }
 
 // requireTables refuses null for the tables of values.yaml, which would remove them.
 func requireTables(table node) {
-	properties, _ := table["properties"].(node)
-	for _, key := range slices.Sorted(maps.Keys(properties)) {
-		if child, ok := properties[key].(node); ok && child["properties"] != nil {
+	for _, key := range slices.Sorted(maps.Keys(propertiesOf(table))) {
+		child := propertiesOf(table)[key].(node)
+		if child["properties"] != nil || child["$ref"] == "#/definitions/handler" {
 			required, _ := table["required"].([]string)
 			table["required"] = append(required, key)
 			requireTables(child)
@@ -141,11 +128,33 @@ func requireTables(table node) {
 	}
 }
 
-// only restricts a key to one value.
-func only(root node, path ...string) {
-	last := len(path) - 1
-	properties := at(root, path[:last-1])["properties"].(node)
-	properties[path[last-1]].(node)["anyOf"] = []node{{"enum": []string{path[last]}}}
+// addAkri permits the keys of Akri's chart, also those that are gone. A template checks them,
+// because it can say what to do: see templates/_akri.tpl.
+func addAkri(root node, akri map[string]any) {
+	permit := func(table node, key string, schema node) {
+		if propertiesOf(table)[key] == nil {
+			propertiesOf(table)[key] = schema
+		}
+	}
+	for name, child := range akri {
+		keys, isTable := child.(map[string]any)
+		own, shared := propertiesOf(root)[name].(node)
+		switch {
+		case shared:
+			for key := range keys {
+				permit(own, key, node{})
+			}
+		case isTable:
+			permit(root, name, node{"type": []string{"object", "null"}})
+		case name != "gone":
+			permit(root, name, node{})
+		}
+	}
+	gone, _ := akri["gone"].([]any)
+	for _, key := range gone {
+		path := strings.Split(fmt.Sprint(key), ".")
+		permit(at(root, path[:len(path)-1]), path[len(path)-1], node{})
+	}
 }
 
 // schemaOf returns the alternatives that a type in a comment stands for.
@@ -160,8 +169,9 @@ func schemaOf(kind string) ([]node, error) {
 		"resources": {"type": "object", "additionalProperties": false, "properties": node{
 			"requests": node{"type": "object"}, "limits": node{"type": "object"}, "claims": node{"type": "array"},
 		}},
-		// As Akri's chart has them.
+		// Also as Akri's chart has them.
 		"akri-resources": {"type": "object", "additionalProperties": false, "properties": node{
+			"requests": node{"type": "object"}, "limits": node{"type": "object"}, "claims": node{"type": "array"},
 			"memoryRequest": node{}, "cpuRequest": node{}, "memoryLimit": node{}, "cpuLimit": node{},
 		}},
 		"digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
@@ -184,12 +194,6 @@ func schemaOf(kind string) ([]node, error) {
 	return result, nil
 }
 
-// components returns what has a NetworkPolicy.
-func components(root node) []string {
-	handlers := slices.Sorted(maps.Keys(at(root, []string{"handlers"})["properties"].(node)))
-	return append([]string{"controller", "webhook", "agent"}, handlers...)
-}
-
 // configurations is the schema of the list of Configurations.
 func configurations(spec node) node {
 	texts := node{"type": "object", "additionalProperties": node{"type": "string"}}
@@ -202,6 +206,35 @@ func configurations(spec node) node {
 		"labels":    texts, "annotations": texts, "spec": spec,
 	}
 	return node{"type": "array", "items": entry}
+}
+
+// format returns a schema as JSON. What fits into a line, or has no parts, is one line.
+func format(v any, indent string) string {
+	var short bytes.Buffer
+	encoder := json.NewEncoder(&short)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		panic(err) // a schema consists of texts, numbers, lists and tables
+	}
+	text := strings.TrimSpace(short.String())
+	n, ok := v.(node)
+	if !ok || len(text) <= 140 || !hasParts(n) {
+		return text
+	}
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(n)) {
+		parts = append(parts, fmt.Sprintf("%s  %q: %s", indent, key, format(n[key], indent+"  ")))
+	}
+	return "{\n" + strings.Join(parts, ",\n") + "\n" + indent + "}"
+}
+
+func hasParts(n node) bool {
+	for _, v := range n {
+		if _, ok := v.(node); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // specOf reads the schema of the field spec from the manifest of a CustomResourceDefinition.

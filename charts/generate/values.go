@@ -17,15 +17,17 @@ type value struct {
 	kind        string // the type in parentheses, such as int|string
 	description string
 	def         any
-	nullable    bool
+	inherited   bool // another default of a key of all Pods, or of all handlers
 }
 
 // The comment of a key: "# -- (TYPE) DESCRIPTION".
 var valueComment = regexp.MustCompile(`(?s)^-- \(([^)]*)\) (.*)$`)
 
-// readValues returns the keys of a file that have such a comment, in order. Those
-// without are tables of keys, or are said by infer.
-func readValues(file string, infer bool) ([]value, error) {
+// components are the tables that have the keys of the table pods, too.
+var components = map[string]bool{"controller": true, "webhook": true, "agent": true, "handlers": true}
+
+// readTable reads a file.
+func readTable(file string) (*yaml.Node, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -34,39 +36,39 @@ func readValues(file string, infer bool) ([]value, error) {
 	if err := yaml.Unmarshal(data, &document); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	var values []value
-	err = walk(document.Content[0], nil, infer, &values)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", file, err)
-	}
-	return values, err
+	return document.Content[0], nil
 }
 
-func walk(table *yaml.Node, parent []string, infer bool, values *[]value) error {
+// walk returns the keys of a table that have such a comment, in order. Those without are tables
+// of keys, or keys of components that are inherited.
+func walk(table *yaml.Node, parent []string, inherited map[string]value) ([]value, error) {
+	var values []value
 	for i := 0; i < len(table.Content); i += 2 {
 		key, n := table.Content[i], table.Content[i+1]
-		path := append(append([]string{}, parent...), key.Value)
-		v := value{path: path}
+		v := value{path: append(append([]string{}, parent...), key.Value)}
 		if err := n.Decode(&v.def); err != nil {
-			return err
+			return nil, err
 		}
-		if comment := valueComment.FindStringSubmatch(joinComment(key.HeadComment)); comment != nil {
-			v.kind, v.description = comment[1], comment[2]
-			*values = append(*values, v)
-			continue
-		}
+		comment := valueComment.FindStringSubmatch(joinComment(key.HeadComment))
+		from, found := inherited[key.Value]
 		switch {
-		case n.Kind == yaml.MappingNode && len(n.Content) > 0 && (!infer || key.Value != "resources"):
-			if err := walk(n, path, infer, values); err != nil {
-				return err
+		case comment != nil:
+			v.kind, v.description = comment[1], comment[2]
+			values = append(values, v)
+		case found && components[v.path[0]] && len(parent) > 0:
+			v.kind, v.description, v.inherited = from.kind, from.description, true
+			values = append(values, v)
+		case n.Kind == yaml.MappingNode && len(n.Content) > 0:
+			more, err := walk(n, v.path, inherited)
+			if err != nil {
+				return nil, err
 			}
-		case infer:
-			*values = append(*values, v)
+			values = append(values, more...)
 		default:
-			return fmt.Errorf("%s: needs a comment: # -- (TYPE) DESCRIPTION", strings.Join(path, "."))
+			return nil, fmt.Errorf("%s: needs a comment: # -- (TYPE) DESCRIPTION", strings.Join(v.path, "."))
 		}
 	}
-	return nil
+	return values, nil
 }
 
 // joinComment returns the last paragraph of a comment in one line.
@@ -79,60 +81,50 @@ func joinComment(comment string) string {
 	return strings.Join(words, " ")
 }
 
-// A gone key is one of Akri's chart that has no meaning here.
-type gone struct {
-	Key     string `yaml:"key"`
-	Message string `yaml:"message"`
-}
-
 // allValues is what the chart's values may contain.
 type allValues struct {
-	own     []value // values.yaml
-	handler []value // of every handler
-	akri    []value // of Akri's chart
-	gone    []gone
+	own     []value        // values.yaml
+	handler []value        // of every handler
+	akri    map[string]any // of Akri's chart
 }
 
 func readAll(chart string) (*allValues, error) {
 	var all allValues
-	var err error
-	if all.handler, err = readValues(filepath.Join(chart, "files", "handler.yaml"), false); err != nil {
-		return nil, err
-	}
-	own, err := readValues(filepath.Join(chart, "values.yaml"), true)
+	file := filepath.Join(chart, "files", "handler.yaml")
+	table, err := readTable(file)
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range own {
-		if v.kind == "" {
-			// A handler's own default of a key that every handler has.
-			if err := describe(&v, all.handler); err != nil {
-				return nil, err
-			}
-		}
-		all.own = append(all.own, v)
+	if all.handler, err = walk(table, nil, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if all.akri, err = readValues(filepath.Join(chart, "files", "akri.yaml"), false); err != nil {
+	file = filepath.Join(chart, "values.yaml")
+	if table, err = readTable(file); err != nil {
 		return nil, err
 	}
-	for i := range all.akri {
-		all.akri[i].nullable = true
+	inherited := map[string]value{}
+	for _, h := range all.handler {
+		inherited[h.path[0]] = h
 	}
-	data, err := os.ReadFile(filepath.Join(chart, "files", "akri-gone.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	return &all, yaml.Unmarshal(data, &all.gone)
-}
-
-func describe(v *value, handler []value) error {
-	for _, h := range handler {
-		if v.path[0] == "handlers" && len(v.path) == 3 && v.path[2] == h.path[0] {
-			v.kind, v.description = h.kind, h.description
-			return nil
+	for i, key := range table.Content {
+		if key.Value != "pods" {
+			continue
+		}
+		pods, err := walk(table.Content[i+1], nil, nil)
+		if err != nil {
+			return nil, fmt.Errorf("%s: pods: %w", file, err)
+		}
+		for _, p := range pods {
+			inherited[p.path[0]] = p
 		}
 	}
-	return fmt.Errorf("values.yaml: %s: needs a comment: # -- (TYPE) DESCRIPTION", strings.Join(v.path, "."))
+	if all.own, err = walk(table, nil, inherited); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if table, err = readTable(filepath.Join(chart, "files", "akri.yaml")); err != nil {
+		return nil, err
+	}
+	return &all, table.Decode(&all.akri)
 }
 
 func (v *value) defaultText() string {

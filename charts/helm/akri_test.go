@@ -32,6 +32,7 @@ func TestAkriConfigurations(t *testing.T) {
 				}
 				delete(got["metadata"].(object), "labels")
 				delete(got["metadata"].(object), "namespace")
+				delete(got["metadata"].(object), "annotations")
 				parseDetails(t, got)
 				parseDetails(t, want)
 				if !reflect.DeepEqual(got, want) {
@@ -109,7 +110,7 @@ udev: {discovery: {enabled: true, host: {udev: /host/udev}}}
 		"resources and nodes": {
 			values: `
 agent: {nodeSelectors: {zone: edge}, resources: {memoryLimit: 300Mi}}
-controller: {onlyOnControlPlane: true, tolerations: {}}
+controller: {onlyOnControlPlane: true}
 `,
 			texts: map[string]string{
 				"DaemonSet akri-system/akri-agent":       "memory: 300Mi",
@@ -167,18 +168,7 @@ controller: {onlyOnControlPlane: true, tolerations: {}}
 // there, as people write them with helm show values: nothing changes.
 func TestAkriDefaults(t *testing.T) {
 	values := parse(t, chartFile(t, "files/akri.yaml"))
-	var gone []struct {
-		Key    string
-		Values []any
-	}
-	if err := yaml.Unmarshal([]byte(chartFile(t, "files/akri-gone.yaml")), &gone); err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range gone {
-		if len(g.Values) > 0 && g.Values[0] != "object" {
-			set(values, strings.Split(g.Key, "."), g.Values[0])
-		}
-	}
+	delete(values, "gone")
 	// Akri's default is to tolerate the control plane, ours is not to.
 	set(values, []string{"controller", "allowOnControlPlane"}, false)
 	set(values, []string{"webhookConfiguration", "allowOnControlPlane"}, false)
@@ -190,42 +180,29 @@ func TestAkriKeyOfWebhook(t *testing.T) {
 	compare(t, render(t, "webhookConfiguration: {enabled: false}"), render(t, "webhook: {enabled: false}"))
 }
 
-// TestGone checks that keys without a meaning say so, and name what replaces them.
+// TestGone checks that keys without a meaning are refused, with the page that says what to do.
 func TestGone(t *testing.T) {
+	const page = ": no keys of this chart. If they are of Akri's own, docs/migrate-from-akri.md#keys-of-akris-chart"
 	for values, want := range map[string]string{
-		"{coap: {configuration: {enabled: true}}, agent: {host: {crictl: /x}}}":                  "remove the key\ncoap: a key",
+		"{coap: {configuration: {enabled: true}}, agent: {host: {crictl: /x}}}":                  "coap, agent.host.crictl" + page,
 		"udev: {configuration: {brokerPod: {image: {repository: 'example.com:5000/video:v1'}}}}": "brokerPod.image.repository: it has a tag",
 		"onvif: {configuration: {brokerJob: {image: {repository: 'a/b@sha256:0123'}}}}":          "brokerJob.image.repository: it has a tag",
 		"custom: {discovery: {image: {repository: 'a:1'}}}":                                      "custom.discovery.image.repository: it has",
 		"opcua: {configuration: {brokerPod: {image: {repository: 'example.com:5000/opc'}}}}":     "",
-		"useLatestContainers: true":                                   "useLatestContainers: a key of Akri's chart that has no meaning here",
-		"agent: {image: {repository: example.com/agent}}":             "agent.image.repository: ",
-		"agent: {host: {crictl: /usr/local/bin/crictl}}":              "agents ask the kubelet",
-		"udev: {enabled: true}":                                       "udev.configuration.enabled",
-		"onvif: {discovery: {useNetworkConnection: true}}":            "handlers.onvif.kind=Deployment",
-		"webhookConfiguration: {caBundle: TEVUVEVS}":                  "certificates.provider",
-		"crds: {version: v1}":                                         "the version is v0",
-		"udev: {configuration: {enabled: true}}":                      "udevRules: at least one rule is required",
-		"agent: {host: {kubeletPodResources: /run/pods}}":             "use kubelet.rootDir",
-		"handlers: {onvif: {enabled: true, kind: Deployment}}":        "handlers.onvif.hostNetwork: say false or true",
-		"handlers: {mdns: {enabled: true, kind: Deployment}}":         "handlers.mdns.hostNetwork: say false or true",
-		"handlers: {opcua: {enabled: true, kind: Deployment}}":        "agent.networkHandlers",
-		"custom: {configuration: {enabled: true}}":                    "custom.configuration.discoveryHandlerName",
-		"udev: {discovery: {image: {tag: v0.13.8}}}":                  "image.tag",
-		"agent: {host: {containerRuntimeSocket: /run/k3s/cd.sock}}":   "agents ask the kubelet",
-		"custom: {discovery: {useNetworkConnection: true}}":           "agent.networkHandlers",
-		"custom: {discovery: {port: 10000}}":                          "",
-		"custom: {discovery: {port: 10001}}":                          "custom.discovery.port: ",
-		"udev: {udevRules: [a]}":                                      "udev.configuration.discoveryDetails.udevRules",
-		"onvif: {ipAddresses: {action: Include}}":                     "onvif.configuration.discoveryDetails.ipAddresses",
-		"opcua: {discoveryUrls: [a]}":                                 "opcua.configuration.discoveryDetails.discoveryUrls",
-		"opcua: {mountCertificates: true}":                            "opcua.configuration.mountCertificates",
-		"debugEcho: {descriptions: [a]}":                              "debugEcho.configuration.discoveryDetails.descriptions",
-		"debugEcho: {shared: true}":                                   "debugEcho.configuration.shared",
-		"coap: {configuration: {enabled: true}}":                      "no handler for CoAP",
-		"customDiscovery: {enabled: true}":                            "custom.configuration",
-		"webhookConfiguration: {name: my-webhook}":                    "fixed names",
-		"controller: {linuxOnly: false, image: {pullPolicy: Always}}": "", // false is no restriction
+		"useLatestContainers: true":                            "useLatestContainers" + page,
+		"agent: {image: {repository: example.com/agent}}":      "agent.image" + page,
+		"udev: {enabled: true, udevRules: [a]}":                "udev.enabled, udev.udevRules" + page,
+		"onvif: {discovery: {useNetworkConnection: true}}":     "onvif.discovery.useNetworkConnection" + page,
+		"webhookConfiguration: {caBundle: TEVUVEVS}":           "webhookConfiguration.caBundle" + page,
+		"crds: {version: v1}":                                  "crds.version" + page,
+		"udev: {configuration: {enabled: true}}":               "udevRules: at least one rule is required",
+		"agent: {host: {kubeletPodResources: /run/pods}}":      "use kubelet.rootDir",
+		"handlers: {onvif: {enabled: true, kind: Deployment}}": "handlers.onvif.hostNetwork: say false or true",
+		"handlers: {mdns: {enabled: true, kind: Deployment}}":  "handlers.mdns.hostNetwork: say false or true",
+		"handlers: {opcua: {enabled: true, kind: Deployment}}": "agent.networkHandlers",
+		"custom: {configuration: {enabled: true}}":             "custom.configuration.discoveryHandlerName",
+		"prometheus: {endpoint: /metrics}":                     "prometheus.endpoint" + page,
+		"{controller: {linuxOnly: false}, useLatestContainers: false, udev: {discovery: {useNetworkConnection: false}}}": "",
 	} {
 		_, err := release().Render(parse(t, values))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

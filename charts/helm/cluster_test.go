@@ -183,6 +183,13 @@ func releaseOn(t *testing.T) (*rest.Config, dynamic.Interface, *helm.Release) {
 	}
 	akri := release()
 	akri.Kubeconfig = kubeconfig(t, config)
+	_, err = akri.Install(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "this is the source of the chart") {
+		t.Fatalf("install the chart's source: %v", err)
+	}
+	if akri.Chart, err = helm.Load("v1.2.3"); err != nil {
+		t.Fatal(err)
+	}
 	return config, client, akri
 }
 

@@ -64,9 +64,9 @@ func SetRegistry(c *chart.Chart, registry string) error {
 
 // Package writes the archive akri-VERSION.tgz of a release into a directory, and returns
 // its path. It removes archives of other versions there. The registry is where the images
-// are; the source's if it is empty. The same chart, version and registry are the same
-// archive, byte by byte.
-func Package(version, registry, dir string) (string, error) {
+// are; the source's if it is empty. The source is the URL of the repository, which may be
+// empty. The same chart and arguments are the same archive, byte by byte.
+func Package(version, registry, source, dir string) (string, error) {
 	if version == "" {
 		return "", errors.New("package the chart: no version: use one such as v1.2.3")
 	}
@@ -80,6 +80,9 @@ func Package(version, registry, dir string) (string, error) {
 		}
 	}
 	SetVersion(c, version)
+	if source != "" {
+		c.Metadata.Home, c.Metadata.Sources = source, []string{source}
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}

@@ -25,7 +25,7 @@ func TestPackage(t *testing.T) {
 	var file string
 	for i := range archives {
 		var err error
-		if file, err = helm.Package(version, "", t.TempDir()); err != nil {
+		if file, err = helm.Package(version, "", "", t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
 		if archives[i], err = os.ReadFile(file); err != nil {
@@ -49,7 +49,7 @@ func TestPackage(t *testing.T) {
 		!strings.Contains(manifest, `app.kubernetes.io/version: "`+version+`"`) {
 		t.Errorf("no image with the version, %v:\n%s", err, manifest)
 	}
-	if _, err := helm.Package("", "", t.TempDir()); err == nil {
+	if _, err := helm.Package("", "", "", t.TempDir()); err == nil {
 		t.Error("packaged without a version")
 	}
 }
@@ -58,14 +58,14 @@ func TestPackage(t *testing.T) {
 // last is left, so bin/akri-*.tgz is one file, and its images are in the registry without
 // a value for it.
 func TestPackageWithRegistry(t *testing.T) {
-	const registry = "registry.example.com:5000/akri"
+	const registry, source = "registry.example.com:5000/akri", "https://git.example/akri"
 	dir := t.TempDir()
 	other := filepath.Join(dir, "akri-cli.tgz")
 	if err := os.WriteFile(other, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, version := range []string{"v1.2.2", "v1.2.3"} {
-		if _, err := helm.Package(version, registry, dir); err != nil {
+		if _, err := helm.Package(version, registry, source, dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,6 +79,9 @@ func TestPackageWithRegistry(t *testing.T) {
 	}
 	if images := loaded.Metadata.Annotations["artifacthub.io/images"]; strings.Count(images, registry+"/") != 3 {
 		t.Errorf("the images for Artifact Hub are\n%s", images)
+	}
+	if m := loaded.Metadata; m.Home != source || !slices.Equal(m.Sources, []string{source}) {
+		t.Errorf("the chart's home is %q, its sources %v", m.Home, m.Sources)
 	}
 	akri := release()
 	akri.Chart = loaded
@@ -95,7 +98,7 @@ func TestPackageWithRegistry(t *testing.T) {
 		t.Error("an image is not in the registry")
 	}
 	for _, refused := range []string{"https://registry.example.com/akri", "registry.example.com/akri/", "Registry/Akri", "a b"} {
-		if _, err := helm.Package("v1.2.3", refused, t.TempDir()); err == nil || !strings.Contains(err.Error(), "use HOST/PATH") {
+		if _, err := helm.Package("v1.2.3", refused, "", t.TempDir()); err == nil || !strings.Contains(err.Error(), "use HOST/PATH") {
 			t.Errorf("registry %q: %v", refused, err)
 		}
 	}
@@ -109,7 +112,7 @@ func TestPush(t *testing.T) {
 	server := httptest.NewServer(ociserver.New(ociserver.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 	registry := strings.TrimPrefix(server.URL, "http://") + "/owner/akri"
-	file, err := helm.Package("v1.2.3", registry, t.TempDir())
+	file, err := helm.Package("v1.2.3", registry, "", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

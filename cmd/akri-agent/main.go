@@ -39,7 +39,6 @@ Flags (environment variables in parentheses are their defaults):
 const burst = 1 << 20
 
 func main() {
-	garbage.LeaveHeadroom()
 	garbage.Limit()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

@@ -29,12 +29,7 @@ const checkUsage = `Usage: akri-controller check [flags]
 Checks an installation, as "helm test" does: the kinds are served, the webhook refuses
 an invalid Configuration and accepts a valid one, all agents are ready, and a device of
 the handler debugEcho comes and goes. It removes what it creates.
-
-It finds the API server through --kubeconfig, the variable KUBECONFIG, the
-ServiceAccount of its Pod, or ~/.kube/config, in this order.
-
-Flags:
-%s`
+`
 
 // checkConfiguration is the name of the Configuration that the check creates.
 const checkConfiguration = "akri-check"

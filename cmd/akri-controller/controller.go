@@ -22,16 +22,12 @@ const controllerUsage = `Usage:
   akri-controller webhook [flags]        serve the admission webhook; see akri-controller webhook --help
   akri-controller check [flags]          check an installation; see akri-controller check --help
   akri-controller pre-delete [flags]     delete the Configurations of a Helm release before it is uninstalled
-  akri-controller pre-rollback [flags]   refuse to roll back a Helm release if this would delete Configurations
+  akri-controller pre-rollback [flags]   keep the Configurations of a Helm release that a rollback would delete
+  akri-controller post-install [flags]   apply the Configurations of a Helm release that was installed
 
 The controller creates and maintains the Kubernetes objects that Akri's
 Configurations describe, and cleans up after lost nodes.
-
-It finds the API server through --kubeconfig, the variable KUBECONFIG, the
-ServiceAccount of its Pod, or ~/.kube/config, in this order.
-
-Flags:
-%s`
+`
 
 // leaderLease is the name of the Lease that the leader holds.
 const leaderLease = "akri-controller"

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +28,7 @@ import (
 const (
 	preDeleteName   = "pre-delete"
 	preRollbackName = "pre-rollback"
+	postInstallName = "post-install"
 )
 
 const preDeleteUsage = `Usage: akri-controller pre-delete [flags]
@@ -34,23 +37,21 @@ Deletes the Configurations of a release of the chart, as a hook of "helm uninsta
 waits until they and their Instances are gone. Helm would delete them after the controller,
 without which nobody deletes their objects in other namespaces and removes their
 finalizers. Configurations that Helm would not delete are left alone.
-
-It finds the API server through --kubeconfig, the variable KUBECONFIG, the
-ServiceAccount of its Pod, or ~/.kube/config, in this order.
-
-Flags:
-%s`
+`
 
 const preRollbackUsage = `Usage: akri-controller pre-rollback [flags]
 
-Fails if Configurations of a release of the chart exist, as a hook of "helm rollback" to
-a revision that does not contain the Configurations in its values: Helm would delete them.
+Keeps the Configurations of a release of the chart, as a hook of "helm rollback" to a
+revision that does not contain those in its values, because their kind came with it: Helm
+would delete them. The hook post-install then makes them what they were.
+`
 
-It finds the API server through --kubeconfig, the variable KUBECONFIG, the
-ServiceAccount of its Pod, or ~/.kube/config, in this order.
+const postInstallUsage = `Usage: akri-controller post-install [flags]
 
-Flags:
-%s`
+Applies the Configurations in the values of a release of the chart, as a hook of "helm
+install": Helm cannot create them together with their kind, and before the webhook reviews
+them. It tries until the webhook answers. From the next revision on, Helm does it.
+`
 
 // helmRelease is a release of the chart with the Configurations in its values.
 type helmRelease struct {
@@ -58,7 +59,6 @@ type helmRelease struct {
 	namespace      string
 	configurations []string
 	timeout        time.Duration
-	out            io.Writer
 
 	api  client.Client
 	keys []client.ObjectKey
@@ -71,8 +71,8 @@ func (r *helmRelease) register(set *pflag.FlagSet) {
 	set.DurationVar(&r.timeout, "timeout", 2*time.Minute, "`duration` after which the command fails")
 }
 
-// connect connects to the API server.
-func (r *helmRelease) connect(api *rest.Config) error {
+// run connects to the API server, and repeats a step until it succeeds or the time is up.
+func (r *helmRelease) run(ctx context.Context, api *rest.Config, step func(context.Context) error) error {
 	var err error
 	if r.keys, err = parseKeys(r.configurations); err != nil {
 		return err
@@ -80,10 +80,9 @@ func (r *helmRelease) connect(api *rest.Config) error {
 	if r.api, err = newClient(api); err != nil {
 		return err
 	}
-	if r.out == nil {
-		r.out = os.Stdout
-	}
-	return nil
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	return eventually(ctx, step)
 }
 
 // parseKeys parses the value of the flag --configurations.
@@ -99,14 +98,20 @@ func parseKeys(names []string) ([]client.ObjectKey, error) {
 	return keys, nil
 }
 
-// deletes reports whether Helm deletes a Configuration with the release: by Helm's labels
-// and annotations it belongs to the release, and it need not be kept.
-func (r *helmRelease) deletes(configuration *v0.Configuration) bool {
+// resourcePolicy is the annotation of objects that Helm keeps.
+const resourcePolicy = "helm.sh/resource-policy"
+
+// owns reports whether a Configuration belongs to the release, by Helm's labels and annotations.
+func (r *helmRelease) owns(configuration *v0.Configuration) bool {
 	annotations := configuration.Annotations
 	return configuration.Labels["app.kubernetes.io/managed-by"] == "Helm" &&
 		annotations["meta.helm.sh/release-name"] == r.name &&
-		annotations["meta.helm.sh/release-namespace"] == r.namespace &&
-		annotations["helm.sh/resource-policy"] != "keep"
+		annotations["meta.helm.sh/release-namespace"] == r.namespace
+}
+
+// deletes reports whether Helm deletes a Configuration with the release.
+func (r *helmRelease) deletes(configuration *v0.Configuration) bool {
+	return r.owns(configuration) && configuration.Annotations[resourcePolicy] != "keep"
 }
 
 // read reads a Configuration. It returns nil if there is none.
@@ -122,52 +127,82 @@ func (r *helmRelease) read(ctx context.Context, key client.ObjectKey) (*v0.Confi
 	return configuration, nil
 }
 
-// preRollbackCommand refuses a rollback that would delete Configurations.
+// preRollbackCommand keeps Configurations that a rollback would delete.
 type preRollbackCommand struct{ helmRelease }
 
-// serve fails if Configurations would be deleted.
+// serve annotates the Configurations, so that Helm keeps them.
 func (c *preRollbackCommand) serve(ctx context.Context, api *rest.Config) error {
-	if err := c.connect(api); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	var lost []string
-	err := eventually(ctx, func(ctx context.Context) error {
-		lost = nil
+	keep := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+resourcePolicy+`":"keep"}}}`))
+	return c.run(ctx, api, func(ctx context.Context) error {
 		for _, key := range c.keys {
 			configuration, err := c.read(ctx, key)
 			if err != nil {
 				return err
 			}
-			if configuration != nil && configuration.DeletionTimestamp.IsZero() && c.deletes(configuration) {
-				lost = append(lost, key.String())
+			if configuration == nil || !c.deletes(configuration) {
+				continue
+			}
+			if err := client.IgnoreNotFound(c.api.Patch(ctx, configuration, keep)); err != nil {
+				return fmt.Errorf("keep the Configuration %s: %w", key, err)
 			}
 		}
 		return nil
 	})
+}
+
+// postInstallCommand applies the release's Configurations in place of Helm.
+type postInstallCommand struct {
+	helmRelease
+	file string
+}
+
+func (c *postInstallCommand) register(set *pflag.FlagSet) {
+	c.helmRelease.register(set)
+	set.StringVar(&c.file, "file", "", "`file` with the Configurations, as a list in JSON")
+}
+
+// serve applies each Configuration.
+func (c *postInstallCommand) serve(ctx context.Context, api *rest.Config) error {
+	data, err := os.ReadFile(c.file)
+	if err != nil {
+		return fmt.Errorf("read the Configurations: %w", err)
+	}
+	var wanted []unstructured.Unstructured
+	if err = json.Unmarshal(data, &wanted); err != nil {
+		return fmt.Errorf("read the Configurations in %s: %w", c.file, err)
+	}
+	return c.run(ctx, api, func(ctx context.Context) error {
+		for i := range wanted {
+			if err := c.apply(ctx, &wanted[i]); err != nil {
+				return fmt.Errorf("apply the Configuration %s: %w", client.ObjectKeyFromObject(&wanted[i]), err)
+			}
+		}
+		return nil
+	})
+}
+
+// apply makes a Configuration what the values say, as Helm does: with its field manager, and not
+// if it is another's.
+func (c *postInstallCommand) apply(ctx context.Context, wanted *unstructured.Unstructured) error {
+	existing, err := c.read(ctx, client.ObjectKeyFromObject(wanted))
 	if err != nil {
 		return err
 	}
-	if len(lost) > 0 {
-		return errors.New(c.refusal(lost))
+	if existing != nil && !c.owns(existing) {
+		return fmt.Errorf("it exists, and does not belong to the release %s: delete it, or have Helm take it over: "+
+			"helm upgrade %s CHART --namespace %s --reset-then-reuse-values --take-ownership", c.name, c.name, c.namespace)
 	}
-	fmt.Fprintln(c.out, "No Configuration would be deleted.")
-	return nil
-}
-
-// refusal says why the release is not rolled back, and what to do.
-func (c *preRollbackCommand) refusal(lost []string) string {
-	return fmt.Sprintf(`refused to roll back: this would delete the Configurations %s, with their devices and brokers: they are in
-the values of the revision to which you want to return, but not in its objects, because "helm install" leaves them
-out until the webhook runs. Return to a revision after the one more step that "helm install" printed, which also ends
-this refused rollback:
-
-  helm rollback %s REVISION --namespace %s
-
-To return to the first revision and keep these Configurations, repeat your command with --no-hooks: this refused
-rollback is now the current revision, which does not have them, so Helm does not delete them. Then repeat the one more
-step. To lose them, delete them with kubectl before.`, strings.Join(lost, ", "), c.name, c.namespace)
+	const manager = client.FieldOwner("helm")
+	live := wanted.DeepCopy()
+	if err := c.api.Apply(ctx, client.ApplyConfigurationFromUnstructured(live), manager, client.ForceOwnership); err != nil {
+		return err
+	}
+	// What remains of later revisions: fields that Helm 3 added, and that a rollback keeps it.
+	live.Object["spec"] = wanted.Object["spec"]
+	if wanted.GetAnnotations()[resourcePolicy] == "" {
+		unstructured.RemoveNestedField(live.Object, "metadata", "annotations", resourcePolicy)
+	}
+	return c.api.Update(ctx, live, manager)
 }
 
 // preDeleteCommand deletes the release's Configurations while Akri runs.
@@ -175,27 +210,13 @@ type preDeleteCommand struct{ helmRelease }
 
 // serve deletes the Configurations and waits until nothing of them is left.
 func (c *preDeleteCommand) serve(ctx context.Context, api *rest.Config) error {
-	if err := c.connect(api); err != nil {
+	return c.run(ctx, api, func(ctx context.Context) error {
+		left, err := c.delete(ctx)
+		if err == nil && len(left) > 0 {
+			err = errors.New(c.incomplete(left))
+		}
 		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	var left []string
-	err := eventually(ctx, func(ctx context.Context) error {
-		now, err := c.delete(ctx)
-		if err != nil {
-			return err
-		}
-		if left = now; len(left) > 0 {
-			return errors.New(c.incomplete(left))
-		}
-		return nil
 	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(c.out, "The Configurations of the release and their Instances are gone.")
-	return nil
 }
 
 // delete deletes the Configurations that are not being deleted yet. It returns what is
@@ -269,17 +290,12 @@ func describe(kind string, object client.Object) string {
 
 // incomplete says what is left, why, and what to do.
 func (c *preDeleteCommand) incomplete(left []string) string {
-	const most = 10
-	names := strings.Join(left[:min(len(left), most)], ", ")
-	if len(left) > most {
-		names += fmt.Sprintf(" and %d more", len(left)-most)
-	}
-	return fmt.Sprintf(`refused to uninstall: these are still there after %s: %s: only a controller that runs
+	return fmt.Sprintf(`refused to uninstall: %d objects are still there after %s, such as %s: only a controller that runs
 removes the finalizer %s, after it has deleted their objects in other namespaces. See
 
   kubectl --namespace %s get pods
   kubectl --namespace %s logs deployment/akri-controller
 
 and repeat "helm uninstall". To uninstall nevertheless, add --no-hooks, and remove yourself what is left then.`,
-		c.timeout, names, v0.FinalizerCleanup, c.namespace, c.namespace)
+		len(left), c.timeout, strings.Join(left[:min(len(left), 10)], ", "), v0.FinalizerCleanup, c.namespace, c.namespace)
 }

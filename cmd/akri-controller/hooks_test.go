@@ -1,16 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -66,8 +69,8 @@ func configurationOf(w *apitest.World, name, release string) *v0.Configuration {
 	return configuration
 }
 
-func (r *helmRelease) in(w *apitest.World, out *bytes.Buffer, timeout time.Duration, names ...string) {
-	r.name, r.namespace, r.timeout, r.out = "akri", w.Namespace, timeout, out
+func (r *helmRelease) in(w *apitest.World, timeout time.Duration, names ...string) {
+	r.name, r.namespace, r.timeout = "akri", w.Namespace, timeout
 	for _, name := range names {
 		r.configurations = append(r.configurations, w.Namespace+"/"+name)
 	}
@@ -86,9 +89,8 @@ func TestPreDelete(t *testing.T) {
 	}
 	instance, kept := w.Instance("ours", "ours-0a1b2c", nil), w.Instance("others", "others-0a1b2c", nil)
 
-	var out bytes.Buffer
 	var early preDeleteCommand
-	early.in(w, &out, 2*time.Second, "ours", "others", "missing")
+	early.in(w, 2*time.Second, "ours", "others", "missing")
 	err := early.serve(t.Context(), apitest.Start(t))
 	if err == nil {
 		t.Fatal("it did not wait for the finalizer")
@@ -105,7 +107,7 @@ func TestPreDelete(t *testing.T) {
 	}
 
 	var again preDeleteCommand
-	again.in(w, &out, time.Minute, "ours", "others", "missing")
+	again.in(w, time.Minute, "ours", "others", "missing")
 	done := make(chan error)
 	go func() { done <- again.serve(t.Context(), apitest.Start(t)) }()
 	w.Read("ours", ours)
@@ -143,7 +145,7 @@ func TestPreDeleteKeepsTheNext(t *testing.T) {
 	}
 	next := configurationOf(w, "ours", "other")
 	var c preDeleteCommand
-	c.in(w, &bytes.Buffer{}, apitest.Timeout)
+	c.in(w, apitest.Timeout)
 	c.keys = []client.ObjectKey{w.Key("ours")}
 	c.api = interceptor.NewClient(watched, interceptor.Funcs{
 		Delete: func(ctx context.Context, api client.WithWatch, object client.Object, options ...client.DeleteOption) error {
@@ -162,30 +164,61 @@ func TestPreDeleteKeepsTheNext(t *testing.T) {
 	}
 }
 
-// TestPreRollback refuses while a Configuration of the release would be deleted.
-func TestPreRollback(t *testing.T) {
+// TestRollback keeps the Configurations of a release while Helm returns to a revision without
+// them, and then makes them what its values say.
+func TestRollback(t *testing.T) {
 	w := apitest.NewWorld(t)
-	ours := configurationOf(w, "ours", "akri")
-	for _, object := range []client.Object{ours, configurationOf(w, "others", "other")} {
-		if err := w.Create(t.Context(), object); err != nil {
+	ours, others := configurationOf(w, "ours", "akri"), configurationOf(w, "others", "other")
+	ours.Spec.Capacity = 2
+	for _, object := range []client.Object{ours, others} {
+		if err := w.Create(t.Context(), object, client.FieldOwner("helm")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	rollback := func(ctx context.Context) error {
-		var c preRollbackCommand
-		c.in(w, &bytes.Buffer{}, apitest.Timeout, "ours", "others", "missing")
-		return c.serve(ctx, apitest.Start(t))
-	}
-	err := rollback(t.Context())
-	want := "would delete the Configurations " + w.Namespace + "/ours, "
-	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "helm rollback akri REVISION") {
-		t.Errorf("%v, want %q", err, want)
-	}
-	w.Read("ours", ours) // it deletes nothing
-	if err := w.Delete(t.Context(), ours); err != nil {
+	var before preRollbackCommand
+	before.in(w, apitest.Timeout, "ours", "others", "missing")
+	if err := before.serve(t.Context(), apitest.Start(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := rollback(t.Context()); err != nil {
-		t.Errorf("nothing to lose: %v", err)
+	for _, c := range []*v0.Configuration{ours, others} {
+		w.Read(c.Name, c)
+		if kept := c.Annotations[resourcePolicy] == "keep"; kept != (c.Name == "ours") {
+			t.Errorf("%s is kept: %t", c.Name, kept)
+		}
+	}
+
+	uid := ours.UID
+	after := func(configurations ...*v0.Configuration) error {
+		t.Helper()
+		c := postInstallCommand{file: filepath.Join(t.TempDir(), "configurations.json")}
+		c.in(w, 2*time.Second)
+		data, err := json.Marshal(configurations)
+		if err == nil {
+			err = os.WriteFile(c.file, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.serve(t.Context(), apitest.Start(t))
+	}
+	first, created := configurationOf(w, "ours", "akri"), configurationOf(w, "new", "akri")
+	for _, c := range []*v0.Configuration{first, created} {
+		c.TypeMeta = metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: "Configuration"}
+		c.Spec.DiscoveryHandler.DiscoveryDetails = "descriptions: [b]"
+	}
+	if err := after(first, created); err != nil {
+		t.Fatal(err)
+	}
+	w.Read("ours", ours)
+	if ours.UID != uid || ours.Annotations[resourcePolicy] != "" || ours.Spec.Capacity == 2 ||
+		ours.Spec.DiscoveryHandler.DiscoveryDetails != "descriptions: [b]" {
+		t.Errorf("after the rollback: %v %+v", ours.Annotations, ours.Spec)
+	}
+	w.Read("new", created)
+
+	theirs := first.DeepCopy()
+	theirs.Name = "others"
+	if err := after(theirs); err == nil || !strings.Contains(err.Error(), "does not belong to the release akri") {
+		t.Errorf("another's Configuration: %v", err)
 	}
 }

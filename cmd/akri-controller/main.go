@@ -1,7 +1,7 @@
 // Command akri-controller creates and maintains the Kubernetes objects that
 // Configurations describe. Its command webhook serves the admission webhook for
-// Configurations; check checks an installation; pre-delete and pre-rollback are hooks of
-// the chart. All run in a cluster, or outside it with a kubeconfig.
+// Configurations; check checks an installation; pre-delete, pre-rollback and post-install
+// are hooks of the chart. All run in a cluster, or outside it with a kubeconfig.
 package main
 
 import (
@@ -41,7 +41,6 @@ type command interface {
 const burst = 16 << 20
 
 func main() {
-	garbage.LeaveHeadroom()
 	garbage.Limit()
 	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
@@ -52,31 +51,36 @@ func main() {
 	}
 }
 
-// run executes the command that the arguments name.
+// run executes the command that the first argument names, and otherwise the controller.
 func run(ctx context.Context, args []string) error {
-	name, options := "", args
-	if len(args) > 0 {
-		name, options = args[0], args[1:]
-	}
-	switch name {
-	case webhookName:
-		return execute(ctx, &webhookCommand{}, webhookUsage, options)
-	case checkName:
-		return execute(ctx, &checkCommand{}, checkUsage, options)
-	case preDeleteName:
-		return execute(ctx, &preDeleteCommand{}, preDeleteUsage, options)
-	case preRollbackName:
-		return execute(ctx, &preRollbackCommand{}, preRollbackUsage, options)
+	for name, c := range map[string]struct {
+		command
+		usage string
+	}{
+		webhookName: {&webhookCommand{}, webhookUsage}, checkName: {&checkCommand{}, checkUsage},
+		preDeleteName: {&preDeleteCommand{}, preDeleteUsage}, preRollbackName: {&preRollbackCommand{}, preRollbackUsage},
+		postInstallName: {&postInstallCommand{}, postInstallUsage},
+	} {
+		if len(args) > 0 && args[0] == name {
+			return execute(ctx, c.command, c.usage, args[1:])
+		}
 	}
 	return execute(ctx, &controllerCommand{}, controllerUsage, args)
 }
 
-// execute parses the flags of a command and runs it. usage has a verb for the
-// flags.
+// usageOfAll is what the usage of each command ends with.
+const usageOfAll = `
+It finds the API server through --kubeconfig, the variable KUBECONFIG, the
+ServiceAccount of its Pod, or ~/.kube/config, in this order.
+
+Flags:
+%s`
+
+// execute parses the flags of a command and runs it.
 func execute(ctx context.Context, c command, usage string, args []string) error {
 	set := pflag.NewFlagSet("akri-controller", pflag.ContinueOnError)
 	set.SortFlags = false
-	set.Usage = func() { fmt.Printf(usage, set.FlagUsagesWrapped(100)) }
+	set.Usage = func() { fmt.Printf(usage+usageOfAll, set.FlagUsagesWrapped(100)) }
 	c.register(set)
 	logging := zap.Options{}
 	libraries := flag.NewFlagSet("", flag.ContinueOnError)

@@ -33,12 +33,7 @@ stored. Every replica serves. Except for its certificate, it writes nothing.
 
 Set the --allow-... flags as for the controller and the agents: the webhook denies
 what the controller would refuse to create, and agents to read.
-
-It finds the API server through --kubeconfig, the variable KUBECONFIG, the
-ServiceAccount of its Pod, or ~/.kube/config, in this order.
-
-Flags:
-%s`
+`
 
 // webhookCommand runs the admission webhook.
 type webhookCommand struct {

@@ -70,7 +70,7 @@ func TestInstall(t *testing.T) {
 		w.installWithConfigurations(t, withDescriptions(baseValues(), "v0"))
 	})
 	w.step("the tests of the release", w.testRelease)
-	w.step("a rollback that would delete the Configuration", w.testRefusedRollback)
+	w.step("a rollback to the first revision", w.testFirstRevision)
 	w.step("uninstall", w.testUninstall)
 }
 
@@ -112,7 +112,7 @@ func TestRelease(t *testing.T) {
 	}
 	w.step("the tests of the release", w.testRelease)
 	w.step("an upgrade with a Configuration in the values", func(t *testing.T) { w.testConfigurations(t, values) })
-	w.step("a rollback that would delete the Configuration is refused", w.testRefusedRollback)
+	w.step("a rollback to the first revision, which lacks the Configuration", w.testFirstRevision)
 	w.step("the load ends", func(t *testing.T) { l.end(t) })
 	w.step("the webhook is down", func(t *testing.T) { w.testWebhookDown(t, b) })
 	w.step("uninstall", func(t *testing.T) {
@@ -205,51 +205,45 @@ func withDescriptions(values helm.Values, descriptions string) helm.Values {
 	}}}, "configurations")
 }
 
-// installWithConfigurations installs the release, and then creates its Configurations with
-// the command in its notes: their kind may be unknown before, and the webhook, which reviews
-// them, does not run.
+// installWithConfigurations installs the release: a hook creates its Configurations, whose kind may
+// be unknown before, and which the webhook reviews. The next revision takes them over.
 func (w *world) installWithConfigurations(t *testing.T, values helm.Values) {
-	installed, err := w.release.Install(t.Context(), values)
-	if err != nil {
+	if _, err := w.release.Install(t.Context(), values); err != nil {
 		t.Fatal(err)
-	}
-	want := "helm upgrade akri CHART -n " + akri.Namespace + " --reset-then-reuse-values"
-	if !strings.Contains(installed.Info.Notes, "ONE MORE STEP") || !strings.Contains(installed.Info.Notes, want) {
-		t.Errorf("the notes lack %q:\n%s", want, installed.Info.Notes)
 	}
 	w.awaitAll()
-	updated, err := w.release.Upgrade(t.Context(), values)
-	if err != nil {
+	w.awaitReady("default", "from-values", 1)
+	before := w.identityFromValues()
+	if _, err := w.release.Upgrade(t.Context(), values); err != nil {
 		t.Fatal(err)
-	}
-	if strings.Contains(updated.Info.Notes, "ONE MORE STEP") {
-		t.Errorf("the notes still ask for a step:\n%s", updated.Info.Notes)
 	}
 	w.awaitReady("default", "from-values", 1)
+	if now := w.identityFromValues(); now != before {
+		t.Errorf("the Configuration was %s, and is %s", before, now)
+	}
 }
 
-// testRefusedRollback returns to the first revision, which lacks the Configuration in its
-// values. Then it does what the hook says.
-func (w *world) testRefusedRollback(t *testing.T) {
-	uid := func() string {
-		return w.kubectl("--namespace=default", "get", "configuration", "from-values",
-			"--output=jsonpath={.metadata.uid} {.metadata.deletionTimestamp}")
-	}
-	before := uid()
-	var log bytes.Buffer
-	w.release.HookOutput = &log
-	err := w.release.Rollback(1)
-	w.release.HookOutput = nil
-	if err == nil || !strings.Contains(log.String(), "would delete the Configurations default/from-values") {
-		t.Errorf("the error is %v, and the hook's log\n%s\nwant a refusal that names the Configuration", err, &log)
-	}
-	t.Logf("helm rollback: %v\n%s", err, &log)
-	if err := w.release.Rollback(0); err != nil {
-		t.Fatal(err)
-	}
-	w.awaitAll()
-	if now := uid(); now != before {
-		t.Errorf("the Configuration was %s, and is %s", before, now)
+func (w *world) identityFromValues() string {
+	return w.kubectl("--namespace=default", "get", "configuration", "from-values",
+		"--output=jsonpath={.metadata.uid} {.metadata.deletionTimestamp} {.metadata.annotations.helm\\.sh/resource-policy}")
+}
+
+// testFirstRevision returns to the first revision, which lacks the Configuration in its values, and
+// to the last again.
+func (w *world) testFirstRevision(t *testing.T) {
+	before := w.identityFromValues()
+	for _, revision := range []int{1, 0} {
+		var log bytes.Buffer
+		w.release.HookOutput = &log
+		err := w.release.Rollback(revision)
+		w.release.HookOutput = nil
+		if err != nil {
+			t.Fatalf("%v\n%s", err, &log)
+		}
+		w.awaitAll()
+		if now := w.identityFromValues(); now != before {
+			t.Errorf("the Configuration was %s, and is %s", before, now)
+		}
 	}
 }
 
@@ -279,8 +273,6 @@ func (w *world) testUninstall(t *testing.T) {
 			(kind == "CustomResourceDefinition" || kind == "APIService") && strings.HasSuffix(place, ".akri.sh") ||
 			// The controller's lock outlives it, so that it is never held twice.
 			name == "Lease "+akri.Namespace+"/akri-controller" ||
-			// A refused rollback leaves its reason for an hour, for Helm 3.
-			name == "Job "+akri.Namespace+"/akri-pre-rollback" || strings.HasPrefix(name, "Pod "+akri.Namespace+"/akri-pre-rollback-") ||
 			// Kubernetes creates these in every namespace.
 			name == "ServiceAccount "+akri.Namespace+"/default" || name == "ConfigMap "+akri.Namespace+"/kube-root-ca.crt"
 	}

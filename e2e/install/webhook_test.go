@@ -55,7 +55,7 @@ func (w *world) testWebhookDown(t *testing.T, b brokers) {
 	w.kubectl("label", "namespace", "probe", "akri.sh/admission-")
 	w.kubectl("--namespace=probe", "delete", "configuration", "probe", "--timeout="+timeout.String())
 
-	w.kubectl("--namespace", w.release.Namespace, "scale", "deployment/akri-webhook", "--replicas=2")
+	w.kubectl("--namespace", w.release.Namespace, "scale", "deployment/akri-webhook", "--replicas=1")
 	w.kubectl("--namespace", w.release.Namespace, "rollout", "status", "--timeout="+timeout.String(), "deployment/akri-webhook")
 	w.apply(fmt.Sprintf(probeConfiguration, "p2"))
 	w.awaitReady("probe", "probe", 1)

@@ -268,7 +268,7 @@ func (w *world) breakWebhook() {
 	w.kubectl("scale", "--namespace=akri-system", "deployment/akri-webhook", "--replicas=0")
 	w.fires("AkriWebhookDown")
 	w.firesWhile("AkriWebhookUnreachable", func(int) { create(rejected) })
-	w.kubectl("scale", "--namespace=akri-system", "deployment/akri-webhook", "--replicas=2")
+	w.kubectl("scale", "--namespace=akri-system", "deployment/akri-webhook", "--replicas=1")
 	w.kubectl("rollout", "status", "--namespace=akri-system", "deployment/akri-webhook", "--timeout=60s")
 	w.quiet()
 }

@@ -235,7 +235,7 @@ func (w *world) eventually(what string, check func() string) {
 // scraped waits until Prometheus scrapes all Pods, and evaluates all rules.
 func (w *world) scraped() {
 	w.t.Helper()
-	want := []string{"akri-agent", "akri-controller", "akri-debug-echo-discovery", "akri-webhook", "akri-webhook", "apiserver"}
+	want := []string{"akri-agent", "akri-controller", "akri-debug-echo-discovery", "akri-webhook", "apiserver"}
 	w.eventually("all targets are up", func() string {
 		targets, err := w.targets()
 		if err != nil {

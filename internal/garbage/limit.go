@@ -11,10 +11,15 @@ import (
 // caches lie between garbage.
 const percent = 50
 
-// Limit makes the Go runtime collect garbage when the live heap has grown by a half. GOGC, if
-// set, takes precedence.
+// Limit makes the Go runtime collect garbage when the live heap has grown by a half, unless GOGC is
+// set, and lowers GOMEMLIMIT by an eighth: the manifests set it to the limit of the container,
+// which also counts memory that the Go runtime does not know of.
 func Limit() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
+	}
+	if os.Getenv("GOMEMLIMIT") != "" {
+		limit := debug.SetMemoryLimit(-1)
+		debug.SetMemoryLimit(limit - limit/8)
 	}
 }

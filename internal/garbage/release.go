@@ -2,7 +2,6 @@ package garbage
 
 import (
 	"context"
-	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -14,15 +13,6 @@ const (
 	interval = 2 * time.Second
 	maxIdle  = 2 << 20 // bytes allocated during an interval that counts as idle
 )
-
-// LeaveHeadroom lowers GOMEMLIMIT by an eighth: the manifests set it to the limit of the
-// container, which also counts memory that the Go runtime does not know of.
-func LeaveHeadroom() {
-	if os.Getenv("GOMEMLIMIT") != "" {
-		limit := debug.SetMemoryLimit(-1)
-		debug.SetMemoryLimit(limit - limit/8)
-	}
-}
 
 // Release returns unused memory to the operating system after each burst of work, until
 // ctx is done. A burst allocates at least minWork bytes.

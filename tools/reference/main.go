@@ -26,7 +26,7 @@ type program struct {
 
 var programs = []program{
 	{"akri-agent", []string{""}},
-	{"akri-controller", []string{"", "webhook", "check", "pre-delete", "pre-rollback"}},
+	{"akri-controller", []string{"", "webhook", "check", "pre-delete", "pre-rollback", "post-install"}},
 	{"akri-discovery", []string{"", "check", "debug-echo", "http", "mdns", "mqtt", "onvif", "opcua", "udev"}},
 	{"kubectl-akri", []string{
 		"", "check", "convert", "diff", "discover", "explain", "init", "lint", "migrate", "migrate check", "nodes", "rbac",

@@ -1,21 +1,27 @@
-{{/*
-Translates the keys of Akri's own chart: files/akri.yaml has them with their defaults, and
-files/akri-gone.yaml those that have no meaning here.
-*/}}
+{{/* Translates the keys of Akri's own chart, which files/akri.yaml has with their defaults. */}}
 
-{{/* Fails if keys are set that have no meaning here, except to what was Akri's default, or a tag is in a repository. */}}
+{{/* Fails if keys are set that have no meaning here, or a tag is in a repository. */}}
 {{- define "akri.gone" -}}
 {{- $root := . }}
-{{- $refused := list }}
-{{- range .Files.Get "files/akri-gone.yaml" | fromYamlArray }}
+{{- $old := .Files.Get "files/akri.yaml" | fromYaml }}
+{{- $gone := list }}
+{{- range $key := $old.gone }}
 {{- $value := $root.Values }}
-{{- range splitList "." .key }}
+{{- range splitList "." $key }}
 {{- $value = ternary (get (default dict $value) .) nil (kindIs "map" $value) }}
 {{- end }}
-{{- if and $value (not (has "object" .values)) (not (has (toString $value) (toStrings .values))) }}
-{{- $refused = append $refused (printf "%s: a key of Akri's chart that has no meaning here: %s" .key .message) }}
+{{- if $value }}
+{{- $gone = append $gone $key }}
 {{- end }}
 {{- end }}
+{{- range $key := list "debugEcho" "udev" "onvif" "opcua" "custom" "prometheus" "webhookConfiguration" }}
+{{- $gone = concat $gone (include "akri.unknown" (list $key (get $root.Values $key) (get $old $key)) | fromYamlArray) }}
+{{- end }}
+{{- $gone = concat $gone (include "akri.unknown" (list "agent.host" .Values.agent.host $old.agent.host) | fromYamlArray) }}
+{{- with $gone }}
+{{- fail (printf "%s: no keys of this chart. If they are of Akri's own, docs/migrate-from-akri.md#keys-of-akris-chart says what to write instead" (join ", " .)) }}
+{{- end }}
+{{- $refused := list }}
 {{- range $key := list "debugEcho" "udev" "onvif" "opcua" "custom" }}
 {{- range $path := list "configuration.brokerPod" "configuration.brokerJob" "discovery" }}
 {{- $value := get $root.Values $key }}
@@ -32,6 +38,20 @@ files/akri-gone.yaml those that have no meaning here.
 {{- end }}
 {{- end }}
 
+{{/* The paths of values that are not known, as a YAML list: akri.unknown (list PATH VALUES KNOWN). Maps that are known to be empty may have any keys. */}}
+{{- define "akri.unknown" -}}
+{{- $path := index . 0 }}
+{{- $known := index . 2 }}
+{{- range $key, $value := default dict (index . 1) }}
+{{- $next := get $known $key }}
+{{- if and $value (not (hasKey $known $key)) }}
+- {{ $path }}.{{ $key }}
+{{- else if and $next (kindIs "map" $next) (kindIs "map" $value) }}
+{{- include "akri.unknown" (list (printf "%s.%s" $path $key) $value $next) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* What applies to all Pods, and the agents' keys: akri.oldAgent (list VALUES AKRI). */}}
 {{- define "akri.oldAgent" -}}
 {{- $values := index . 0 }}
@@ -39,6 +59,7 @@ files/akri-gone.yaml those that have no meaning here.
 {{- $_ := set $values.image "pullSecrets" (concat $values.image.pullSecrets $akri.imagePullSecrets | uniq) }}
 {{- if $akri.prometheus.enabled }}
 {{- $_ := set $values.metrics.podMonitor "enabled" true }}
+{{- $_ := set $values.metrics "enabled" true }}
 {{- end }}
 {{- if ne (int $akri.prometheus.port) 8080 }}
 {{- range list $values.controller $values.webhook $values.agent }}
@@ -77,10 +98,8 @@ files/akri-gone.yaml those that have no meaning here.
 {{- $component := get $values $new }}
 {{- $source := get $akri $key }}
 {{- include "akri.oldPods" (list $component $source (get $old $key)) }}
-{{- if $source.tolerations }}
-{{- $_ := set $component "tolerations" $source.tolerations }}
-{{- else if not (kindIs "slice" $component.tolerations) }}
-{{- $_ := set $component "tolerations" list }}
+{{- if and $source.tolerations (eq $key "webhookConfiguration") }}
+{{- $_ := set $component "tolerations" (concat $component.tolerations $source.tolerations) }}
 {{- end }}
 {{- if $source.onlyOnControlPlane }}
 {{- $_ := set $component "nodeSelector" (merge (dict $controlPlane "") $component.nodeSelector) }}

@@ -15,6 +15,15 @@ controllers replace each other's objects. Without a cluster, it finds none.
 {{- end }}
 {{- end }}
 
+{{/* Fails if the source of the chart is installed as it is: no registry has its images. Without a cluster, it finds none. */}}
+{{- define "akri.sourceGuard" -}}
+{{- $image := .Values.image }}
+{{- if and (eq .Chart.AppVersion "dev") (not $image.tag) (not $image.digests.controller) (lookup "v1" "Namespace" "" "kube-system") }}
+{{- $message := "image.tag: this is the source of the chart: its images have the tag dev, which no registry has." }}
+{{- fail (printf "%s Install what \"make chart REGISTRY=HOST/PATH\" writes, or set image.tag and image.registry" $message) }}
+{{- end }}
+{{- end }}
+
 {{/*
 Fails if a CustomResourceDefinition exists that does not belong to this release, such as
 that of Akri's own chart: akri.crdGuard (list ROOT NAME). Without a cluster, it finds none.
@@ -40,10 +49,11 @@ that of Akri's own chart: akri.crdGuard (list ROOT NAME). Without a cluster, it 
 {{- end }}
 
 {{/*
-"true" if the Configurations in the values must wait for an upgrade. Helm finds the kinds of
-all objects before it creates the first, so a release cannot create a kind and objects of
-this kind at once; and the webhook, which must review Configurations, does not run before the
-release is installed. Without a cluster it is "false".
+"true" if the Configurations in the values cannot be objects of this revision: a hook creates
+them after it, and the next revision has them. Helm finds the kinds of all objects before it
+creates the first, so a release cannot create a kind and objects of this kind at once; and the
+webhook, which must review Configurations, does not run before the release is installed. Without
+a cluster it is "false".
 */}}
 {{- define "akri.deferConfigurations" -}}
 {{- $webhook := (include "akri.values" . | fromYaml).webhook }}

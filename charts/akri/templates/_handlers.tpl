@@ -13,7 +13,7 @@
 {{- $volumes = concat $volumes $own.volumes }}
 {{- $mounts = concat $mounts $own.mounts }}
 {{- end }}
-{{- dict "volumes" (concat $volumes $handler.extraVolumes) "mounts" (concat $mounts $handler.extraVolumeMounts) | toYaml }}
+{{- dict "volumes" $volumes "mounts" $mounts | toYaml }}
 {{- end }}
 
 {{/* What one of the handlers needs of the node, as {volumes, mounts}: akri.ownVolumes (list KEY VALUES). */}}
@@ -50,7 +50,7 @@
 {{- dict "volumes" $volumes "mounts" $mounts | toYaml }}
 {{- end }}
 
-{{/* Whether the agents use the network of the host, as "true" or "false": akri.agentOnHost VALUES. */}}
+{{/* Whether the agents use the host network, as "true" or "false": akri.agentOnHost VALUES. */}}
 {{- define "akri.agentOnHost" -}}
 {{- has "onvif" .agent.embeddedHandlers }}
 {{- end }}
@@ -59,7 +59,7 @@
 {{- define "akri.namedPorts" -}}
 {{- range index . 1 }}
 {{- if hasPrefix "--metrics-bind-address" . }}
-{{- fail (printf "%[1]s.args: use %[1]s.metricsPort and metrics.open instead of %[2]s: the Pod names the port" (index $ 0) .) }}
+{{- fail (printf "%[1]s.args: use %[1]s.metricsPort and metrics.enabled instead of %[2]s: the Pod names the port" (index $ 0) .) }}
 {{- end }}
 {{- if hasPrefix "--health-probe-bind-address" . }}
 {{- fail (printf "%[1]s.args: use %[1]s.probesPort instead of %[2]s: the Pod names the port" (index $ 0) .) }}
@@ -72,8 +72,7 @@ Where a program serves metrics, which are not authenticated: only in its Pod, un
 are to be scraped: akri.metricsAddress (list VALUES PORT).
 */}}
 {{- define "akri.metricsAddress" -}}
-{{- $metrics := (index . 0).metrics }}
-{{- if not (or $metrics.open $metrics.podMonitor.enabled) }}127.0.0.1{{ end }}:{{ index . 1 }}
+{{- if not (index . 0).metrics.enabled }}127.0.0.1{{ end }}:{{ index . 1 }}
 {{- end }}
 
 {{/* Fails if the program already uses its port for metrics otherwise: akri.freePort (list KEY PORT TAKEN...). */}}
@@ -108,7 +107,7 @@ are to be scraped: akri.metricsAddress (list VALUES PORT).
 {{- fail (printf "handlers.%s.kind: agents connect to a Deployment only in the ranges in agent.networkHandlers: set it to the range of the cluster's Services, for example --set agent.networkHandlers={10.96.0.0/12}" $key) }}
 {{- end }}
 {{- if $onHost }}
-{{- fail (printf "agent.embeddedHandlers: with onvif, agents use the network of the host, from which the NetworkPolicy of handlers.%s admits nobody: run onvif with handlers.onvif.enabled instead" $key) }}
+{{- fail (printf "agent.embeddedHandlers: with onvif, agents use the host network, from which the NetworkPolicy of handlers.%s admits nobody: run onvif with handlers.onvif.enabled instead" $key) }}
 {{- end }}
 {{- $service := printf "%s.%s.svc:10000" (include "akri.handlerObject" $key) $root.Release.Namespace }}
 {{- $static = append $static (printf "%s=%s+shared" (default $key $handler.name) $service) }}

@@ -10,14 +10,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end }}
 
-{{/* The reference of an image: akri.image (list ROOT NAME). */}}
+{{/* The reference of an image: akri.image (list ROOT VALUES NAME). */}}
 {{- define "akri.image" -}}
 {{- $root := index . 0 }}
-{{- $name := index . 1 }}
-{{- $image := $root.Values.image }}
-{{- $digest := get $image.digests $name }}
-{{- printf "%s/%s:%s" (trimSuffix "/" $image.registry) $name (default $root.Chart.AppVersion $image.tag) }}
-{{- with $digest }}@{{ . }}{{ end }}
+{{- $image := (index . 1).image }}
+{{- $name := index . 2 }}
+{{- $repository := get $image.repositories $name }}
+{{- printf "%s/%s:%s" (trimSuffix "/" $image.registry) $repository (default $root.Chart.AppVersion $image.tag) }}
+{{- with get $image.digests $name }}@{{ . }}{{ end }}
 {{- end }}
 
 {{/* A handler's name in the names of objects: debug-echo for debugEcho. */}}

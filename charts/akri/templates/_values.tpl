@@ -4,15 +4,29 @@ with the keys of Akri's own chart translated.
 */}}
 {{- define "akri.values" -}}
 {{- $values := deepCopy (omit .Values "global") }}
+{{- with .Values.global.imageRegistry }}
+{{- $_ := set $values.image "registry" . }}
+{{- end }}
+{{- range .Values.global.imagePullSecrets }}
+{{- $secret := ternary . (dict "name" .) (kindIs "map" .) }}
+{{- $_ := set $values.image "pullSecrets" (append $values.image.pullSecrets $secret | uniq) }}
+{{- end }}
+{{- if or $values.metrics.podMonitor.enabled $values.metrics.serviceMonitor.enabled }}
+{{- $_ := set $values.metrics "enabled" true }}
+{{- end }}
+{{- range $key := list "controller" "webhook" "agent" }}
+{{- $_ := set $values $key (include "akri.add" (list $values.pods (get $values $key)) | fromYaml) }}
+{{- end }}
 {{- $defaults := .Files.Get "files/handler.yaml" | fromYaml }}
-{{- range $key, $handler := $values.handlers }}
-{{- if and (has $key (list "mdns" "onvif")) (not (hasKey $handler "hostNetwork")) }}
+{{- range $key, $own := $values.handlers }}
+{{- $handler := include "akri.add" (list (merge (deepCopy $defaults) $values.pods) $own) | fromYaml }}
+{{- if and (has $key (list "mdns" "onvif")) (not (hasKey $own "hostNetwork")) }}
 {{- if and $handler.enabled (eq $handler.kind "Deployment") }}
 {{- fail (include "akri.hostNetwork" $key) }}
 {{- end }}
 {{- $_ := set $handler "hostNetwork" true }}
 {{- end }}
-{{- $_ := set $values.handlers $key (mergeOverwrite (deepCopy $defaults) $handler) }}
+{{- $_ := set $values.handlers $key $handler }}
 {{- end }}
 {{- include "akri.gone" . }}
 {{- $old := .Files.Get "files/akri.yaml" | fromYaml }}
@@ -46,4 +60,22 @@ with the keys of Akri's own chart translated.
 handlers.{{ . }}.hostNetwork: say false or true for a Deployment. With false, only agents may call the handler, and no multicast
 reaches it{{ if eq . "onvif" }}, so that Configurations must list addresses{{ end }}. With true, multicast works on its node, but no NetworkPolicy applies: everybody who
 reaches the node can call the handler at port 10000, without authentication. See docs/security.md.
+{{- end }}
+
+{{/* A Configuration of the values: akri.configuration (list ROOT CONFIGURATION ANNOTATIONS). */}}
+{{- define "akri.configuration" -}}
+{{- $root := index . 0 }}
+{{- $wave := dict "argocd.argoproj.io/sync-wave" "1" }}
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata:
+  name: {{ (index . 1).name }}
+  namespace: {{ default $root.Release.Namespace (index . 1).namespace }}
+  labels:
+    {{- mergeOverwrite (include "akri.labels" $root | fromYaml) (default dict (index . 1).labels) | toYaml | nindent 4 }}
+  annotations:
+    {{- /* Argo CD creates it when the webhook, which reviews it, runs. */}}
+    {{- mergeOverwrite $wave (default dict (index . 1).annotations) (index . 2) | toYaml | nindent 4 }}
+spec:
+  {{- toYaml (index . 1).spec | nindent 2 }}
 {{- end }}

@@ -15,11 +15,12 @@ import (
 func main() {
 	version := flag.String("version", "", "version of the release, such as v1.2.3: the chart's version, and the tag of its images")
 	registry := flag.String("registry", "", "registry of the images, such as registry.example.com/akri (default akri.sh)")
+	source := flag.String("source", "", "URL of the repository, which the chart names (default none)")
 	out := flag.String("out", ".", "directory of the archive")
 	push := flag.Bool("push", false, "publish the archive, next to the images, and print its name with its digest")
 	plainHTTP := flag.Bool("plain-http", false, "allow connections without TLS; loopback addresses need no permission")
 	flag.Parse()
-	name, err := helm.Package(*version, *registry, *out)
+	name, err := helm.Package(*version, *registry, *source, *out)
 	if err == nil && *push {
 		name, err = helm.Push(name, *registry, *plainHTTP)
 	}

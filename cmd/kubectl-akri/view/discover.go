@@ -14,14 +14,6 @@ import (
 	"akri.sh/akri/internal/text"
 )
 
-// PropertyDisplayName is the property in which a handler says what a device is.
-const PropertyDisplayName = "AKRI_DISPLAY_NAME"
-
-// DisplayName returns a short text that says what a device is, or "".
-func DisplayName(instance *v0.Instance) string {
-	return instance.Spec.BrokerProperties[PropertyDisplayName]
-}
-
 // ConcludeDiscovery leaves out what other nodes than the given one find, if there is one, and
 // finds the problems because of which there are no devices, or not all.
 func (f *Facts) ConcludeDiscovery(node string) {
@@ -43,10 +35,10 @@ func (f *Facts) Discovered(out io.Writer) error {
 	fmt.Fprintf(&b, "%s found\n", counted(len(f.Instances), "device"))
 	for i := range f.Instances {
 		one := &f.Instances[i]
-		name := cmp.Or(DisplayName(one), one.Annotations[v0.AnnotationDeviceID], one.Name)
+		name := cmp.Or(v0.DisplayName(one), one.Annotations[v0.AnnotationDeviceID], one.Name)
 		fmt.Fprintf(&b, "\n%s  on %s\n", text.OneLine(name), cmp.Or(strings.Join(one.Spec.Nodes, ", "), "no node"))
 		for _, key := range slices.Sorted(maps.Keys(one.Spec.BrokerProperties)) {
-			if key != PropertyDisplayName {
+			if key != v0.PropertyDisplayName {
 				fmt.Fprintf(table, "  %s\t%s\n", key, text.OneLine(one.Spec.BrokerProperties[key]))
 			}
 		}
