@@ -58,7 +58,7 @@ func (w *world) noneLeft() {
 // device publishes a device as an agent does.
 func (w *world) device(of *v0.Configuration, number, node, name string) {
 	w.T.Helper()
-	instance := w.Instance(of.Name, of.Name+"-"+number, map[string]string{"UDEV_DEVNODE": "/dev/" + number, view.PropertyDisplayName: name})
+	instance := w.Instance(of.Name, of.Name+"-"+number, map[string]string{"UDEV_DEVNODE": "/dev/" + number, v0.PropertyDisplayName: name})
 	instance.Spec.Nodes = []string{node}
 	if err := w.Update(context.Background(), instance); err != nil {
 		w.T.Error(err)
@@ -108,7 +108,7 @@ func TestDiscover(t *testing.T) {
 	<-agent
 	var found view.Facts
 	if err := json.Unmarshal([]byte(got.out), &found); err != nil || len(found.Instances) != 1 ||
-		view.DisplayName(&found.Instances[0]) != "stick" || found.Findings == nil || len(found.Findings) > 0 ||
+		v0.DisplayName(&found.Instances[0]) != "stick" || found.Findings == nil || len(found.Findings) > 0 ||
 		len(found.Configuration.Status.DiscoveryFailures) > 0 {
 		t.Errorf("%v, got %s", err, got.out)
 	}
