@@ -24,9 +24,8 @@ func newCheck(streams cli.Streams, a access) *cobra.Command {
 		Long: `Check the installation, with a remedy for each problem: the kinds, the webhook, the
 controller, the agents of all nodes and their kubelets, the handlers, the Configurations,
 and your permissions. The exit code is 1 if a check fails. Nothing is changed: the webhook
-gets a dry run, in your namespace.
-
-Akri is searched in all namespaces, or else in akri-system, unless you give another with -n.`,
+gets a dry run, in your namespace. Akri is searched in all namespaces, or else in
+akri-system, unless you give another with -n.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"os/signal"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -63,7 +62,6 @@ next discover in the namespace removes it. The exit code is 1 if no device was f
 as such, any other as text. Several values of a key become a list, and so does one if the
 handler wants a list.`,
 		Example: `  kubectl akri discover udev --set 'udevRules=SUBSYSTEM=="tty", SUBSYSTEMS=="usb"'
-  kubectl akri discover mqtt -f details.yaml --save configuration.yaml
   kubectl akri init usb-camera | kubectl akri discover -f - --node node1`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(slices.Collect(maps.Keys(builtin.Validators)), cobra.ShellCompDirectiveNoFileComp),
@@ -190,18 +188,20 @@ func (o *discoverOptions) watch(ctx context.Context, streams cli.Streams, api *c
 	defer settled()
 	timer := time.AfterFunc(o.timeout, settled)
 	defer timer.Stop()
-	facts := &view.Facts{Configuration: created}
+	facts, shown := &view.Facts{Configuration: created}, ""
 	chosen := selection{namespace: created.Namespace, names: []string{created.Name}, selector: labels.Everything()}
 	return facts, api.follow(ctx, streams.Err, chosen, func(forest view.Forest) error {
 		if len(forest) == 0 {
 			return nil // it is not in the cache yet
 		}
-		former := *facts
 		*facts = view.Facts{Configuration: &forest[0].Configuration, Instances: forest[0].Instances}
 		facts.ConcludeDiscovery(o.node)
-		if !reflect.DeepEqual(*facts, former) && len(facts.Instances)+len(facts.Configuration.Status.DiscoveryFailures) > 0 {
+		var text strings.Builder
+		_ = facts.Discovered(&text) // what the controller adds to objects does not matter
+		if text.String() != shown && len(facts.Instances)+len(facts.Configuration.Status.DiscoveryFailures) > 0 {
 			timer.Reset(quiet)
 		}
+		shown = text.String()
 		return nil
 	})
 }
