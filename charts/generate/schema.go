@@ -144,9 +144,9 @@ func addAkri(root node, akri map[string]any) {
 			for key := range keys {
 				permit(own, key, node{})
 			}
-		case isTable:
+		case isTable && !strings.HasPrefix(name, "x-"):
 			permit(root, name, node{"type": []string{"object", "null"}})
-		case name != "gone":
+		case !isTable && name != "gone":
 			permit(root, name, node{})
 		}
 	}

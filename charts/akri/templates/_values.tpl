@@ -1,8 +1,15 @@
 {{/*
-The values that all templates read: those of the user, with the defaults of handlers, and
-with the keys of Akri's own chart translated.
+The values that all templates read, as YAML: those of the user, with what components have in common, the defaults of handlers, and
+the keys of Akri's own chart translated. They are computed once, which is most of the work of rendering.
 */}}
 {{- define "akri.values" -}}
+{{- if not (hasKey .Values "computed") }}
+{{- $_ := set .Values "computed" (include "akri.computedValues" .) }}
+{{- end }}
+{{- .Values.computed }}
+{{- end }}
+
+{{- define "akri.computedValues" -}}
 {{- $values := deepCopy (omit .Values "global") }}
 {{- with .Values.global.imageRegistry }}
 {{- $_ := set $values.image "registry" . }}
