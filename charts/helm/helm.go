@@ -38,7 +38,7 @@ type Release struct {
 	// TakeOwnership takes over objects that no release of Helm has created, such as the
 	// CustomResourceDefinitions of Akri's own chart.
 	TakeOwnership bool
-	// NoHooks leaves out what the chart runs before a rollback and before uninstalling.
+	// NoHooks leaves out what the chart runs besides at a rollback and before uninstalling.
 	NoHooks bool
 	// HookOutput is where the logs of hooks go that Helm prints; nil discards them.
 	HookOutput io.Writer

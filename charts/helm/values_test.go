@@ -110,8 +110,8 @@ func podSpec(o object) object {
 	return pod
 }
 
-// TestStable renders twice, and checks that no hook runs an image of others, or while a
-// release is installed or upgraded.
+// TestStable renders twice, and checks that no hook runs an image of others, and that without a
+// cluster, as in Argo CD, none runs while a release is installed or upgraded.
 func TestStable(t *testing.T) {
 	values := read(t, "testdata/everything.values.yaml")
 	first, err := release().Render(parse(t, values))
