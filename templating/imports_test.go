@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"convert": {"crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "strings"},
 	"sample":  {"fmt", "maps", "slices", "strings", "akri.sh/akri/api/v0", "akri.sh/akri/templating"},
 	"source": {
-		"bytes", "errors", "fmt", "slices", "strings", "akri.sh/akri/internal/finding", "akri.sh/akri/templating",
+		"bytes", "encoding/json", "errors", "fmt", "regexp", "slices", "strings", "akri.sh/akri/internal/finding", "akri.sh/akri/templating",
 		"k8s.io/apimachinery/pkg/util/json", "sigs.k8s.io/yaml", "sigs.k8s.io/yaml/goyaml.v3",
 	},
 	"cases": {
