@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -179,6 +180,22 @@ func (w *hookWorld) upgrade(values string) {
 	}
 	if err := w.jobs.removeRegistration(w.t.Context()); err != nil {
 		w.t.Fatal(err)
+	}
+	// The API server calls the webhook until it has seen that.
+	probe := parse(w.t, `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: probe}
+spec: {discoveryHandler: {name: onvif, discoveryDetails: "{}"}}
+`)
+	var refused error
+	err = wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+		_, refused = w.configurations().Create(ctx, &unstructured.Unstructured{Object: probe}, dryRun)
+		return refused == nil, nil
+	})
+	if err != nil {
+		w.t.Fatal(refused)
 	}
 }
 
