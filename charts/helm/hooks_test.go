@@ -189,7 +189,7 @@ metadata: {name: probe}
 spec: {discoveryHandler: {name: onvif, discoveryDetails: "{}"}}
 `)
 	var refused error
-	err = wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 		_, refused = w.configurations().Create(ctx, &unstructured.Unstructured{Object: probe}, dryRun)
 		return refused == nil, nil

@@ -3,11 +3,11 @@ package nodes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v0 "akri.sh/akri/api/v0"
@@ -42,13 +42,11 @@ func order(instance *v0.Instance, closed map[string]bool) []string {
 
 // reorder orders the nodes of the Instances that a node sees which takes no Pods, or took none.
 func (r *reconciler) reorder(ctx context.Context, name string, node *corev1.Node) error {
-	was := r.closed[name]
-	if delete(r.closed, name); node != nil && !takesPods(node) {
-		r.closed[name] = true
-	}
-	if !was && !r.closed[name] || r.options.keepsInstances() {
+	closed := node != nil && !takesPods(node)
+	if _, was := r.closed[name]; !was && !closed || r.options.keepsInstances() {
 		return nil
 	}
+	r.closed[name] = closed
 	instances, errs := r.instancesOn(ctx, name)
 	for i := range instances {
 		ordered := order(&instances[i], r.closed)
@@ -59,11 +57,14 @@ func (r *reconciler) reorder(ctx context.Context, name string, node *corev1.Node
 			jsonpatch.Test("/metadata/resourceVersion", instances[i].ResourceVersion), // or a claim may have been written
 			jsonpatch.Replace("/spec/nodes", ordered),
 		})
-		if err == nil {
-			log.FromContext(ctx).Info("Moved nodes that take no Pods to the end", "instance", instances[i].Name, "nodes", ordered)
-		} else if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) { // an event of what has changed follows
-			errs = errors.Join(errs, err)
+		if err != nil { // also if only the status has changed meanwhile, of which no event comes here
+			errs = errors.Join(errs, fmt.Errorf("move nodes of Instance %s: %w", instances[i].Name, err))
+			continue
 		}
+		log.FromContext(ctx).Info("Moved nodes that take no Pods to the end", "instance", instances[i].Name, "nodes", ordered)
+	}
+	if errs == nil && !closed {
+		delete(r.closed, name)
 	}
 	return errs
 }

@@ -38,9 +38,10 @@ type reconciler struct {
 	options Options
 	now     func() time.Time
 	outages outages
-	closed  map[string]bool // the nodes that take no Pods
-	stale   map[string]staleNode
-	events  events.EventRecorder
+	// closed is true for nodes that take no Pods, and false for one that does again until its Instances have been looked at.
+	closed map[string]bool
+	stale  map[string]staleNode
+	events events.EventRecorder
 }
 
 // Reconcile removes what a lost node has left, and stale resources from a node, and puts
