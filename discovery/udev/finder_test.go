@@ -65,8 +65,9 @@ func describe(devices []discovery.Device) string {
 // TestDisplayNames checks what people are told that a device is.
 func TestDisplayNames(t *testing.T) {
 	for name, tc := range map[string]struct{ file, rule, want string }{
-		"a camera":            {"camera.txt", `KERNEL=="video0"`, "HD Pro Webcam C920 (/dev/video0)"},
-		"a stick":             {"serial.txt", `SUBSYSTEM=="tty", KERNEL=="ttyUSB0"`, "Silicon Labs CP2102N USB to UART Bridge Controller (/dev/ttyUSB0)"},
+		"a camera": {"camera.txt", `KERNEL=="video0"`, "HD Pro Webcam C920 (/dev/video0)"},
+		"a stick": {"serial.txt", `SUBSYSTEM=="tty", KERNEL=="ttyUSB0"`,
+			"Silicon Labs CP2102N USB to UART Bridge Controller (/dev/ttyUSB0)"},
 		"a drive":             {"hid.txt", `KERNEL=="nvme0"`, "Samsung SSD 970 EVO Plus 1TB (/dev/nvme0)"},
 		"a port of the board": {"serial.txt", `KERNEL=="ttyS0"`, "/dev/ttyS0"},
 	} {

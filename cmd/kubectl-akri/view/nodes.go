@@ -91,7 +91,8 @@ func (f *NodeFacts) Reports() []NodeReport {
 		instance := &f.Instances[i]
 		for _, node := range instance.Spec.Nodes {
 			report, slots := at(node), slotsOf(instance, node)
-			report.Devices = append(report.Devices, NodeDevice{instance.Namespace, instance.Name, v0.DisplayName(instance), instance.Spec.Shared, slots})
+			device := NodeDevice{instance.Namespace, instance.Name, v0.DisplayName(instance), instance.Spec.Shared, slots}
+			report.Devices = append(report.Devices, device)
 			report.Slots.Free += slots.Free
 			report.Slots.Held += slots.Held
 			report.Slots.Taken += slots.Taken
