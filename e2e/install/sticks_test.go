@@ -122,7 +122,7 @@ func newGuide(t *testing.T) *guide {
 		g.exec(node, "mkdir -p sys/class/tty sys/bus/usb/devices udev/data")
 	}
 	g.must(g.Load(t.Context(), append(programs.Images, writeStickImage(t, dir))...))
-	_, err = helm.Package("v0.0.0-test", "", filepath.Join(dir, "bin"))
+	_, err = helm.Package("v0.0.0-test", "", "", filepath.Join(dir, "bin"))
 	g.must(err)
 	// What a user does not have: the tag of the images, and a handler that sees the sticks.
 	g.write(dir, "sticks.values", sticks)
