@@ -36,7 +36,7 @@ func TestDeviceBecomesAnInstance(t *testing.T) {
 		foo0.Spec.Capacity != 2 {
 		t.Errorf("identity: %+v", foo0.Spec)
 	}
-	if want := map[string]string{debugecho.Property: "foo0", "OPERATOR": "me"}; !maps.Equal(foo0.Spec.BrokerProperties, want) {
+	if want := map[string]string{debugecho.Property: "foo0", v0.PropertyDisplayName: "foo0", "OPERATOR": "me"}; !maps.Equal(foo0.Spec.BrokerProperties, want) {
 		t.Errorf("properties are %v, want %v", foo0.Spec.BrokerProperties, want)
 	}
 	if !slices.Equal(foo0.Spec.Nodes, []string{a.name}) {
@@ -202,7 +202,8 @@ func TestEditsOfTheConfigurationTakeEffect(t *testing.T) {
 		now := w.instances()
 		foo0 := now["foo0"]
 		return len(now) == 2 && now["bar0"] != nil && foo0 != nil && foo0.UID == before["foo0"].UID && foo0.Spec.Capacity == 3 &&
-			maps.Equal(foo0.Spec.BrokerProperties, map[string]string{debugecho.Property: "foo0", "OTHER": "you"})
+			maps.Equal(foo0.Spec.BrokerProperties,
+				map[string]string{debugecho.Property: "foo0", v0.PropertyDisplayName: "foo0", "OTHER": "you"})
 	})
 	w.configure("echo", "descriptions: [foo0, bar0]", func(spec map[string]any) { spec["capacity"] = int64(1) })
 	w.eventually("the capacity is reduced", func() bool { return w.instances()["foo0"].Spec.Capacity == 1 })

@@ -77,7 +77,9 @@ func (w *world) configureCamera() {
 func specs(instances map[string]*v0.Instance) map[string]any {
 	all := map[string]any{}
 	for id, instance := range instances {
-		all[id] = []any{instance.Name, instance.Labels, instance.Annotations, instance.Spec}
+		spec := instance.Spec
+		spec.LastChangeTime = nil
+		all[id] = []any{instance.Name, instance.Labels, instance.Annotations, spec}
 	}
 	return all
 }

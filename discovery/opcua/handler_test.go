@@ -34,7 +34,7 @@ func TestServer(t *testing.T) {
 	device := w.expect(p.url)[0]
 	want := map[string]string{
 		PropertyURL: p.url, PropertyApplicationName: "Oven", PropertyApplicationURI: "urn:Oven", PropertyProductURI: "urn:product",
-		PropertyEndpoints: "None/None",
+		PropertyEndpoints: "None/None", discovery.DisplayName: "Oven at " + p.url,
 	}
 	if fmt.Sprint(device.Properties) != fmt.Sprint(want) {
 		t.Errorf("the properties are %v, want %v", device.Properties, want)

@@ -75,6 +75,7 @@ func TestOPCUA(t *testing.T) {
 	want := map[string]string{
 		"OPCUA_DISCOVERY_URL": first, "OPCUA_APPLICATION_NAME": "Oven 1", "OPCUA_APPLICATION_URI": "urn:akri:plc:Oven%201",
 		"OPCUA_PRODUCT_URI": "urn:github.com:gopcua:server", "OPCUA_ENDPOINTS": "None/None",
+		"AKRI_DISPLAY_NAME": "Oven 1 at " + first,
 	}
 	if got := found[oven1].Spec.BrokerProperties; !maps.Equal(got, want) {
 		t.Errorf("the properties are %v, want %v", got, want)

@@ -25,7 +25,7 @@ func door() *v0.Configuration {
 	}
 }
 
-func on(node string) nodeView { return nodeView{node: node, configuration: door()} }
+func on(node string) nodeView { return nodeView{node: node, configuration: door(), now: now} }
 
 // instance returns the camera's Instance as node-a writes it, with changes.
 func instance(changes ...func(*v0.Instance)) *v0.Instance {
@@ -100,7 +100,8 @@ func TestPresent(t *testing.T) {
 			reason: "the author writes the properties of the device",
 			have:   instance(nodes("node-a", "node-b"), func(i *v0.Instance) { i.Spec.BrokerProperties["URL"] = "old" }),
 			node:   "node-a", action: Update,
-			patch: author + `,{"op":"add","path":"/spec/brokerProperties","value":{"OPERATOR":"me","URL":"rtsp://foo0"}}`,
+			patch: author + `,{"op":"add","path":"/spec/brokerProperties","value":{"OPERATOR":"me","URL":"rtsp://foo0"}}` +
+				`,{"op":"add","path":"/spec/lastChangeTime","value":"1970-01-01T00:16:40Z"}`,
 		},
 		"joining": {
 			reason: "a node that joins adds its entry and its label, and nothing else",
