@@ -36,7 +36,8 @@ func TestDeviceBecomesAnInstance(t *testing.T) {
 		foo0.Spec.Capacity != 2 {
 		t.Errorf("identity: %+v", foo0.Spec)
 	}
-	if want := map[string]string{debugecho.Property: "foo0", v0.PropertyDisplayName: "foo0", "OPERATOR": "me"}; !maps.Equal(foo0.Spec.BrokerProperties, want) {
+	want := map[string]string{debugecho.Property: "foo0", v0.PropertyDisplayName: "foo0", "OPERATOR": "me"}
+	if !maps.Equal(foo0.Spec.BrokerProperties, want) {
 		t.Errorf("properties are %v, want %v", foo0.Spec.BrokerProperties, want)
 	}
 	if !slices.Equal(foo0.Spec.Nodes, []string{a.name}) {
