@@ -70,6 +70,8 @@ func TestUnreadable(t *testing.T) {
 		"a wrong element": {"kind: Configuration\nspec:\n  instanceBrokerResources:\n  - text\n",
 			"4:5: instanceBrokerResources[0]: the template has no fields"},
 		"two mistakes": {"kind: Configuration\nspec:\n  capacity: x\n  instanceBrokerResources: [{kind: A}]\n", "apiVersion"},
+		"maps instead of names": {"kind: Configuration\nmetadata: {name: c}\nspec:\n  instanceBrokerResources:\n" +
+			"  - {apiVersion: v1, kind: ConfigMap, metadata: {name: {a: b}, namespace: {a: b}}}\n", "metadata.name"},
 		"one for all": {"kind: Configuration\nmetadata: {name: c}\nspec:\n  instanceBrokerResources:\n" +
 			"  - {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}\n",
 			"5:56: instanceBrokerResources[0].metadata.name: the same object is rendered for several Instances"},

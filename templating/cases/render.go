@@ -91,17 +91,23 @@ func (in *Input) rendered(from origin, object templating.Object, of string) Rend
 	return r
 }
 
+// textOf returns a value that is a text, and "" for another.
+func textOf(value any) string {
+	text, _ := value.(string)
+	return text
+}
+
 // shared returns the mistake of each template that renders an object which exists
 // already.
 func (in *Input) shared(objects []Rendered) []finding.Finding {
-	type identity struct{ apiVersion, kind, namespace, name any }
+	type identity struct{ apiVersion, kind, namespace, name string }
 	first := make(map[identity]Rendered, len(objects))
 	reported := make(map[finding.Position]bool)
 	var mistakes []finding.Finding
 	for _, o := range objects {
 		metadata := o.Content["metadata"].(map[string]any)
-		id := identity{o.Content["apiVersion"], o.Content["kind"], metadata["namespace"], metadata["name"]}
-		if id.name == nil || o.Directives.OnConflict == templating.ConflictSkip {
+		id := identity{textOf(o.Content["apiVersion"]), textOf(o.Content["kind"]), textOf(metadata["namespace"]), textOf(metadata["name"])}
+		if id.name == "" || o.Directives.OnConflict == templating.ConflictSkip {
 			continue // a mistake, or intended
 		}
 		other, found := first[id]
