@@ -14,7 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/text"
 )
+
+// maxShownName is the size of the name of a device in an Event. It is data from the device.
+const maxShownName = 128
 
 // unseen reports whether no node sees an Instance, and no container has a slot of it.
 // Without the Instance, a node could be given a slot that a container still has. The
@@ -63,6 +67,6 @@ func (r *unseenInstances) Reconcile(ctx context.Context, request reconcile.Reque
 	}
 	log.FromContext(ctx).Info("Deleted an Instance that no node sees")
 	r.events.Eventf(&instance, nil, corev1.EventTypeWarning, reasonDeviceLost, "Delete",
-		"no node has seen %s for %v", cmp.Or(v0.DisplayName(&instance), "the device"), r.grace)
+		"no node has seen %s for %v", cmp.Or(text.Truncate(text.OneLine(v0.DisplayName(&instance)), maxShownName), "the device"), r.grace)
 	return reconcile.Result{}, nil
 }

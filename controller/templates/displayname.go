@@ -1,6 +1,8 @@
 package templates
 
 import (
+	"strings"
+
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/internal/text"
@@ -24,11 +26,11 @@ func (t *Templates) compileDisplayName(template string) {
 }
 
 // DisplayName returns what people call the device of an Instance: by the Configuration, or
-// else, also if the device lacks a property for that, by the discovery handler.
+// else, also if the device lacks a property for that or it is empty, by the discovery handler.
 func (t *Templates) DisplayName(configuration *v0.Configuration, instance *v0.Instance) string {
 	name := instance.Spec.BrokerProperties[v0.PropertyDisplayName]
 	if t.display != nil && len(t.Problems) == 0 {
-		if rendered, ok := t.display.Render(InstanceValues(configuration, instance)); ok {
+		if rendered, ok := t.display.Render(InstanceValues(configuration, instance)); ok && strings.TrimSpace(rendered) != "" {
 			name = rendered
 		}
 	}

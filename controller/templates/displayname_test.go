@@ -16,6 +16,7 @@ func TestDisplayName(t *testing.T) {
 		"a number":                     {"{{ CAPACITY }}", "oven", "2", ""},
 		"a text":                       {"oven", "", "oven", ""},
 		"a property that is not there": {"{{ INSTANCE_PROPERTIES.FLOOR }}", "oven", "oven", ""},
+		"an empty property":            {"{{ INSTANCE_PROPERTIES.EMPTY }} ", "oven", "oven", ""},
 		"lines and colours":            {"", "a\nb\x1b[31m", `a b\x1b[31m`, ""},
 		"much text":                    {"", strings.Repeat("x", 1000), strings.Repeat("x", 125) + "…", ""},
 		"no expression":                {"{{ ROOM", "oven", "oven", "spec.displayName: "},
@@ -24,7 +25,8 @@ func TestDisplayName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			configuration := &v0.Configuration{Spec: v0.ConfigurationSpec{Capacity: 2, DisplayName: tc.template}}
 			configuration.Name = "cfg"
-			instance := &v0.Instance{Spec: v0.InstanceSpec{BrokerProperties: map[string]string{"AKRI_DISPLAY_NAME": tc.said, "ROOM": "hall"}}}
+			properties := map[string]string{"AKRI_DISPLAY_NAME": tc.said, "ROOM": "hall", "EMPTY": ""}
+			instance := &v0.Instance{Spec: v0.InstanceSpec{BrokerProperties: properties}}
 			instance.Name = "cfg-1"
 			compiled := Compile(configuration, confine.Policy{})
 			if got := compiled.DisplayName(configuration, instance); got != tc.want {

@@ -54,9 +54,10 @@ func (t *tracker) record(now time.Time, from netip.Addr, a wsdiscovery.Announcem
 		if admitted || t.cameras[k] != nil {
 			t.hear(now, from, k, xaddr, a.Kind == wsdiscovery.Hello)
 		}
-		if c, name, hardware := t.cameras[k], scope(a.Scopes, "name"), scope(a.Scopes, "hardware"); c != nil && len(a.Scopes) > 0 &&
-			(c.name != name || c.hardware != hardware) {
-			c.name, c.hardware, t.changed = name, hardware, true
+		if c := t.cameras[k]; c != nil { // what one announcement leaves out stays
+			name, hardware := cmp.Or(scope(a.Scopes, "name"), c.name), cmp.Or(scope(a.Scopes, "hardware"), c.hardware)
+			t.changed = t.changed || c.name != name || c.hardware != hardware
+			c.name, c.hardware = name, hardware
 		}
 		heard = true
 	}
