@@ -55,8 +55,11 @@ var (
 	runtimePath = regexp.MustCompile(`^/dev/(null|zero|full|random|urandom|tty|console|ptmx|pts|shm|mqueue|fd|stdin|stdout|stderr)(/|$)`)
 )
 
-// reservedPrefix is the start of the names of properties that the handler sets.
-const reservedPrefix = "UDEV_"
+// Names of properties that the handler sets start with reservedPrefix; that of the display name with akriPrefix.
+const (
+	reservedPrefix = "UDEV_"
+	akriPrefix     = "AKRI_"
+)
 
 // Parse returns the Details in discoveryDetails. An error is a *details.Fault.
 func Parse(discoveryDetails string) (*Details, error) {
@@ -126,9 +129,10 @@ func (d *Details) setProperties(texts map[string]string) error {
 		case !propertyName.MatchString(name):
 			return details.Faultf(path, "not a name for an environment variable").
 				Hintf("use letters, digits and underscores, such as SERIAL")
-		case strings.HasPrefix(name, reservedPrefix):
-			return details.Faultf(path, "names with %s are the handler's own", reservedPrefix).
-				Hintf("use another name, such as %s", strings.TrimPrefix(name, reservedPrefix))
+		case strings.HasPrefix(name, reservedPrefix), strings.HasPrefix(name, akriPrefix):
+			const prefix = len(reservedPrefix) // that of both
+			return details.Faultf(path, "names with %s are the handler's own", name[:prefix]).
+				Hintf("use another name, such as %s", name[prefix:])
 		}
 		reference, fault := parseReference(strings.TrimSpace(texts[name]))
 		if fault != nil {
