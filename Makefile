@@ -83,8 +83,9 @@ load: ## Write image archives for the nodes' containerd, or load them: make load
 EXAMPLE_IMAGES = s|akri.sh/\(examples/[a-z-]*\):dev|$(or $(REGISTRY),akri.sh)/\1:$(VERSION)|
 .PHONY: example
 example: ## Print an example with your images: make -s example NAME=opcua REGISTRY=registry.example.com/akri | kubectl apply -f -
+	@ls examples/$(NAME)/configuration.yaml >/dev/null
+	@sed -n 's|^  namespace: \(.*\)|---\napiVersion: v1\nkind: Namespace\nmetadata: {name: \1}|p' examples/$(NAME)/configuration.yaml
 	@for file in $(filter-out %/expected.yaml %/instances.yaml %/configuration.yaml,$(wildcard examples/$(NAME)/*.yaml)) examples/$(NAME)/configuration.yaml; do \
-		sed -n 's|^  namespace: \(.*\)|---\napiVersion: v1\nkind: Namespace\nmetadata: {name: \1}|p' $$file; \
 		echo ---; sed '$(EXAMPLE_IMAGES)' $$file; \
 	done
 
@@ -234,6 +235,10 @@ PUBLISH_CHART = $(CHART) -push $(PUSH_FLAGS)
 chart: ## Package the Helm chart with VERSION into bin/, for images in REGISTRY
 	$(CHART)
 
+.PHONY: manifests
+manifests: ## Write what installs Akri without Helm, a file for each handler, into bin/install-*.yaml, for images in REGISTRY
+	@go -C charts run ./cmd/manifests -version='$(VERSION)' -registry='$(REGISTRY)' -out=../bin
+
 .PHONY: push-chart
 push-chart: ## Publish the Helm chart next to the images: make push-chart REGISTRY=registry.example.com/akri
 	$(PUBLISH_CHART)
@@ -264,8 +269,8 @@ $(LINTS): lint-%:
 fix: ## Format the code, group imports, and apply the linters' fixes
 	@for module in $(MODULES); do go -C $$module $(LINT) --fix; done
 
-# The files of a release: what make packages and make chart have written for VERSION.
-RELEASE_FILES = $(wildcard bin/packages/*) bin/akri-$(VERSION:v%=%).tgz
+# The files of a release: what make packages, make chart and make manifests have written for VERSION.
+RELEASE_FILES = $(wildcard bin/packages/*) bin/akri-$(VERSION:v%=%).tgz $(wildcard bin/install-*.yaml)
 
 # A release candidate, such as v1.2.3-rc.1, does not become the latest release.
 PRERELEASE = $(if $(findstring -,$(VERSION)),--prerelease --latest=false)

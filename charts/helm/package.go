@@ -20,13 +20,16 @@ import (
 // archive.
 var released = time.Unix(0, 0)
 
+// imageNames are the names of the images that an installation runs.
+var imageNames = []string{"controller", "agent", "discovery"}
+
 // SetVersion writes the version of a release of Akri, such as v1.2.3, into a chart: its
 // own version, without the v, the tag of the images, and their list for Artifact Hub.
 func SetVersion(c *chart.Chart, version string) {
 	c.Metadata.Version = strings.TrimPrefix(version, "v")
 	c.Metadata.AppVersion = version
 	var images strings.Builder
-	for _, name := range []string{"controller", "agent", "discovery"} {
+	for _, name := range imageNames {
 		fmt.Fprintf(&images, "- name: %s\n  image: %s/%s:%s\n", name, registryOf(c), name, version)
 	}
 	c.Metadata.Annotations["artifacthub.io/images"] = images.String()
@@ -42,12 +45,16 @@ func registryOf(c *chart.Chart) string {
 // registryName matches HOST[:PORT]/PATH, as a registry of images has it.
 var registryName = regexp.MustCompile(`^[a-zA-Z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 
+func registryError(registry string) error {
+	return fmt.Errorf("registry %q: use HOST/PATH, such as registry.example.com/akri", registry)
+}
+
 // SetRegistry makes a registry, such as registry.example.com/akri, the default of a
 // chart's image.registry, so that it need not be among the values of a release. Call it
 // before [SetVersion].
 func SetRegistry(c *chart.Chart, registry string) error {
 	if !registryName.MatchString(registry) {
-		return fmt.Errorf("registry %q: use HOST/PATH, such as registry.example.com/akri", registry)
+		return registryError(registry)
 	}
 	image, ok := c.Values["image"].(Values)
 	line := "\n  registry: " + registryOf(c) + "\n"
