@@ -76,6 +76,30 @@ func TestEveryPod(t *testing.T) {
 	}
 }
 
+// TestOwnReplacesCommon checks that nothing is in a Pod twice: what a component has under a name replaces what all have.
+func TestOwnReplacesCommon(t *testing.T) {
+	agent := text(t, render(t, `
+pods:
+  env: [{name: HTTPS_PROXY, value: common}, {name: NO_PROXY, value: common}]
+  extraVolumes: [{name: ca, secret: {secretName: common}}]
+  extraVolumeMounts: [{name: ca, mountPath: /ca}]
+  tolerations: [{key: common}]
+agent:
+  env: [{name: HTTPS_PROXY, value: own}]
+  extraVolumes: [{name: ca, secret: {secretName: own}}]
+  extraVolumeMounts: [{name: ca, mountPath: /ca, readOnly: true}]
+  tolerations: [{key: own}]
+`)["DaemonSet akri-system/akri-agent"])
+	for part, want := range map[string]int{
+		"- name: HTTPS_PROXY\n          value: own\n": 1, "name: HTTPS_PROXY": 1, "- name: NO_PROXY\n          value: common\n": 1,
+		"secretName: own": 1, "secretName: common": 0, "- mountPath: /ca\n": 1, "key: own": 1, "key: common": 1,
+	} {
+		if got := strings.Count(agent, part); got != want {
+			t.Errorf("%q is there %d times, want %d:\n%s", part, got, want, agent)
+		}
+	}
+}
+
 // TestSubchart renders a chart that depends on this one under a condition, as people do who have
 // everything of a site in one chart.
 func TestSubchart(t *testing.T) {

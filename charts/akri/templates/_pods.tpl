@@ -1,4 +1,4 @@
-{{/* Adds what is common: akri.add (list COMMON OWN), as YAML. Maps and lists are added up; others are those of OWN, if it has them. */}}
+{{/* Adds what is common: akri.add (list COMMON OWN), as YAML. Maps and lists are added up, and what has the same name, or mount path, is that of OWN; so are others, if it has them. */}}
 {{- define "akri.add" -}}
 {{- $sum := deepCopy (index . 1) }}
 {{- range $key, $common := index . 0 }}
@@ -6,7 +6,23 @@
 {{- if not (hasKey $sum $key) }}
 {{- $_ := set $sum $key $common }}
 {{- else if and (kindIs "slice" $common) (kindIs "slice" $own) }}
-{{- $_ := set $sum $key (concat $common $own) }}
+{{- $taken := list }}
+{{- range $own }}
+{{- if kindIs "map" . }}
+{{- $taken = append $taken (coalesce .mountPath .name) }}
+{{- end }}
+{{- end }}
+{{- $kept := list }}
+{{- range $common }}
+{{- $id := "" }}
+{{- if kindIs "map" . }}
+{{- $id = coalesce .mountPath .name }}
+{{- end }}
+{{- if or (not $id) (not (has $id $taken)) }}
+{{- $kept = append $kept . }}
+{{- end }}
+{{- end }}
+{{- $_ := set $sum $key (concat $kept $own) }}
 {{- else if and (kindIs "map" $common) (kindIs "map" $own) }}
 {{- $_ := set $sum $key (mergeOverwrite (deepCopy $common) $own) }}
 {{- end }}
