@@ -108,6 +108,9 @@ func upCurrent(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	if err := during("building helm", func() error { return akri.BuildHelm(ctx, programs.Root) }); err != nil {
+		return err
+	}
 	archives = append(archives, programs.Images...)
 	settings := append(values(t), s.crdValues()...)
 	added, err := t.render(ctx, programs, settings)

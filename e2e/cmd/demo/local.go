@@ -118,7 +118,7 @@ func (d localDemo) foreignError() error {
 }
 
 // up starts everything, or shows the demo that is already running. What is left of an interrupted run is removed first:
-// it could have stopped anywhere, such as in the middle of a Helm release.
+// it could have stopped anywhere.
 func (d localDemo) up(ctx context.Context) error {
 	unlock, err := d.lock()
 	if err != nil {
@@ -214,7 +214,7 @@ demo:   make demo CLUSTER=current          uses the current kubeconfig context, 
 	return nil
 }
 
-// buildAll builds Akri, the examples and helm, and returns the archives of the examples.
+// buildAll builds Akri and the examples, and returns the archives of the examples.
 func buildAll(ctx context.Context) (programs akri.Programs, images []string, err error) {
 	for _, each := range []struct {
 		step string
@@ -222,7 +222,6 @@ func buildAll(ctx context.Context) (programs akri.Programs, images []string, err
 	}{
 		{"building Akri", func() error { programs, err = akri.Build(ctx, progress); return err }},
 		{"building the examples", func() error { images, err = akri.BuildExamples(ctx, programs, progress); return err }},
-		{"building helm", func() error { return akri.BuildHelm(ctx, programs.Root) }},
 	} {
 		if err := during(each.step, each.run); err != nil {
 			return programs, nil, err
@@ -271,12 +270,19 @@ func (d localDemo) populate(ctx context.Context, c *cluster.Cluster, t demoTarge
 		}
 		return t.runParts(ctx, programs)
 	}
-	load := func() error { return c.Load(ctx, append(images, programs.Images...)...) }
-	if err := during("loading the images into the node", load); err != nil {
+	if err := during("loading the images into the node", func() error { return c.Load(ctx, images...) }); err != nil {
 		return fmt.Errorf("load the images: %w", err)
 	}
-	if err := t.install(ctx, programs, values(t)); err != nil {
+	if err := akri.Install(ctx, c, programs); err != nil {
 		return err
+	}
+	for _, p := range t.parts() {
+		if p.Handler == "" {
+			continue
+		}
+		if err := akri.InstallHandler(ctx, c, programs, p.Handler); err != nil {
+			return err
+		}
 	}
 	return t.runParts(ctx, programs)
 }
