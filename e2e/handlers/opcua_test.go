@@ -177,6 +177,7 @@ spec:
 	want := map[string]string{
 		"OPCUA_DISCOVERY_URL": press, "OPCUA_APPLICATION_NAME": "Press", "OPCUA_APPLICATION_URI": "urn:plant:press",
 		"OPCUA_PRODUCT_URI": "urn:freeopcua.github.io:python:server", "OPCUA_ENDPOINTS": "None/None",
+		"AKRI_DISPLAY_NAME": "Press at " + press,
 	}
 	if !maps.Equal(properties, want) {
 		t.Errorf("the properties are %v, want %v", properties, want)

@@ -12,7 +12,7 @@ import (
 
 // column is a column of Configurations that the earlier release does not have.
 const column = `    - jsonPath: .status.instances
-      name: Instances
+      name: Found
       type: integer
 `
 
@@ -38,7 +38,7 @@ func earlier(t *testing.T) *chart.Chart {
 func (w *world) assertColumn(want bool) {
 	w.t.Helper()
 	columns := w.kubectl("get", "crd", "configurations.akri.sh", "--output=jsonpath={.spec.versions[0].additionalPrinterColumns[*].name}")
-	if strings.Contains(columns, "Instances") != want {
-		w.t.Errorf("the CRD's columns are %s: want Instances: %v", columns, want)
+	if strings.Contains(columns, "Found") != want {
+		w.t.Errorf("the CRD's columns are %s: want Found: %v", columns, want)
 	}
 }

@@ -143,12 +143,12 @@ func TestEndedPodFreesItsSlot(t *testing.T) {
 		at  time.Time
 	}
 	changes, ends := make(chan change, 1000), make(chan end, 1000)
+	usedBefore := false
 	w.watch("Instance", func(e event) {
-		used := false
-		for _, owner := range e.Object.Spec.DeviceUsage {
-			used = used || owner != ""
+		if used := inUse(e.Object); used != usedBefore { // the status changes, too
+			usedBefore = used
+			changes <- change{time.Now(), used}
 		}
-		changes <- change{time.Now(), used}
 	})
 	w.watch("Pod", func(e event) {
 		if e.Object.Status.Phase == "Succeeded" || e.Object.Status.Phase == "Failed" {
@@ -198,6 +198,16 @@ func TestEndedPodFreesItsSlot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inUse reports whether a slot of an Instance has an owner.
+func inUse(instance object) bool {
+	for _, owner := range instance.Spec.DeviceUsage {
+		if owner != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // settleTime is how long the agent counts a slot as used after it was given, whatever the
