@@ -41,9 +41,9 @@ finalizers. Configurations that Helm would not delete are left alone.
 
 const preRollbackUsage = `Usage: akri-controller pre-rollback [flags]
 
-Keeps the Configurations of a release of the chart, as a hook of "helm rollback" to a
-revision that does not contain those in its values, because their kind came with it: Helm
-would delete them. The hook post-install then makes them what they were.
+A hook of "helm rollback" to the first revision of a release of the chart, whose objects do
+not include the Configurations in its values: Helm would delete them. This keeps them, and
+the hook post-install then makes them what the values of that revision say.
 `
 
 const postInstallUsage = `Usage: akri-controller post-install [flags]

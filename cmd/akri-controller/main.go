@@ -53,15 +53,16 @@ func main() {
 
 // run executes the command that the first argument names, and otherwise the controller.
 func run(ctx context.Context, args []string) error {
-	for name, c := range map[string]struct {
+	commands := map[string]struct {
 		command
 		usage string
 	}{
 		webhookName: {&webhookCommand{}, webhookUsage}, checkName: {&checkCommand{}, checkUsage},
 		preDeleteName: {&preDeleteCommand{}, preDeleteUsage}, preRollbackName: {&preRollbackCommand{}, preRollbackUsage},
 		postInstallName: {&postInstallCommand{}, postInstallUsage},
-	} {
-		if len(args) > 0 && args[0] == name {
+	}
+	if len(args) > 0 {
+		if c, found := commands[args[0]]; found {
 			return execute(ctx, c.command, c.usage, args[1:])
 		}
 	}
@@ -80,7 +81,7 @@ Flags:
 func execute(ctx context.Context, c command, usage string, args []string) error {
 	set := pflag.NewFlagSet("akri-controller", pflag.ContinueOnError)
 	set.SortFlags = false
-	set.Usage = func() { fmt.Printf(usage+usageOfAll, set.FlagUsagesWrapped(100)) }
+	set.Usage = func() { fmt.Printf("%s"+usageOfAll, usage, set.FlagUsagesWrapped(100)) }
 	c.register(set)
 	logging := zap.Options{}
 	libraries := flag.NewFlagSet("", flag.ContinueOnError)

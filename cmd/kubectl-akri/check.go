@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,8 +25,8 @@ func newCheck(streams cli.Streams, a access) *cobra.Command {
 		Long: `Check the installation, with a remedy for each problem: the kinds, the webhook, the
 controller, the agents of all nodes and their kubelets, the handlers, the Configurations,
 and your permissions. The exit code is 1 if a check fails. Nothing is changed: the webhook
-gets a dry run, in your namespace. Akri is searched in all namespaces, or else in
-akri-system, unless you give another with -n.`,
+gets a dry run, in the namespace of -n. It looks for Akri in all namespaces, or in
+akri-system if you may not list all.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -33,7 +34,7 @@ akri-system, unless you give another with -n.`,
 			if err != nil {
 				return err
 			}
-			checks := api.check(command.Context(), a.flags.Context.Namespace)
+			checks := api.check(command.Context())
 			err = output.Print(streams.Out, checks, checks.Text)
 			if err == nil && slices.ContainsFunc(checks, func(check view.Check) bool { return len(check.Problems) > 0 }) {
 				err = cli.Exit(1)
@@ -46,9 +47,9 @@ akri-system, unless you give another with -n.`,
 }
 
 // check makes all checks, also after one has failed.
-func (c *cluster) check(ctx context.Context, namespace string) view.Checks {
+func (c *cluster) check(ctx context.Context) view.Checks {
 	version, err := c.serverVersion(ctx)
-	facts, unread := c.nodeFacts(ctx, namespace)
+	facts, unread := c.nodeFacts(ctx, "")
 	if err = cmp.Or(err, unread); err != nil {
 		return view.Checks{{Name: "cluster", Problems: []finding.Mistake{{Cause: err.Error(),
 			Hint: "if kinds of Akri do not exist, install its CustomResourceDefinitions, as docs/quickstart.md says"}}}}
@@ -72,10 +73,12 @@ func (c *cluster) checkWebhook(ctx context.Context, facts *view.NodeFacts) view.
 		right = "not part of this installation"
 	case err == nil:
 		problems = append(problems, finding.Mistake{Cause: "An invalid Configuration is accepted.",
-			Hint: "install Akri again, with its ValidatingWebhookConfiguration"})
+			Hint: "install Akri again, with its ValidatingWebhookConfiguration, unless the namespace is exempt: docs/admission.md"})
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "discoveryDetails"):
+		right = "not tried, because you may not create Configurations in " + where(c.namespace) + "; -n chooses another"
 	case !strings.Contains(err.Error(), "discoveryDetails"):
 		problems = append(problems, finding.Mistake{Cause: "An invalid Configuration is refused for another reason: " + err.Error(),
-			Hint: "AkriWebhookUnreachable in docs/runbooks.md; if you lack the permission, the ClusterRole akri-edit grants it"})
+			Hint: "AkriWebhookUnreachable in docs/runbooks.md"})
 	}
 	return view.Check{Name: "webhook", Right: right, Problems: problems}
 }

@@ -31,8 +31,6 @@ import (
 )
 
 const (
-	// quiet is how long nothing changes when discovery has settled.
-	quiet = 3 * time.Second
 	// grace is the time to remove the Configuration, and by how much clocks may differ.
 	grace = time.Minute
 )
@@ -44,6 +42,7 @@ type discoverOptions struct {
 	node    string
 	save    string
 	timeout time.Duration
+	settle  time.Duration
 	output  cli.Output
 }
 
@@ -54,13 +53,15 @@ func newDiscover(streams cli.Streams, a access) *cobra.Command {
 		Short: "Show which devices would be found, with their properties",
 		Long: `Show which devices a discovery handler would find, and what prevents it from finding more.
 
-The agents discover for a Configuration without brokers, which exists until nothing has
-changed for three seconds, until --timeout, or until Ctrl+C. If the command is killed, the
-next discover in the namespace removes it. The exit code is 1 if no device was found.
+The agents discover for a temporary Configuration without brokers. It is removed when
+nothing has changed for the time of --settle since the first device or failure, after
+--timeout, or on Ctrl+C. What a command that was killed has left is removed by the next
+discover in the namespace, a minute after its --timeout. The exit code is 1 if no device
+was found.
 
---set sets a key of discoveryDetails; dots lead into maps. A value that is JSON is taken
-as such, any other as text. Several values of a key become a list, and so does one if the
-handler wants a list.`,
+--set sets a key of discoveryDetails; dots lead into maps. A value that is valid JSON is
+used as JSON, any other as text. A key that is given several times becomes a list, and so
+does a single value where the handler expects a list.`,
 		Example: `  kubectl akri discover udev --set 'udevRules=SUBSYSTEM=="tty", SUBSYSTEMS=="usb"'
   kubectl akri init usb-camera | kubectl akri discover -f - --node node1`,
 		Args:              cobra.MaximumNArgs(1),
@@ -71,8 +72,9 @@ handler wants a list.`,
 	flags.StringVarP(&o.file, "filename", "f", "", "`file` with discoveryDetails, or with a Configuration; - reads standard input")
 	flags.StringArrayVar(&o.set, "set", nil, "key of discoveryDetails, as `KEY=VALUE`")
 	flags.StringVar(&o.node, "node", "", "show only what this `node` finds")
-	flags.StringVar(&o.save, "save", "", "write the Configuration to this `file`")
+	flags.StringVar(&o.save, "save", "", "write the Configuration to this new `file`")
 	flags.DurationVar(&o.timeout, "timeout", 40*time.Second, "`time` to wait; agents report after 30s that a handler is missing")
+	flags.DurationVar(&o.settle, "settle", 2*time.Second, "`time` without a change after which it ends; longer for slow devices")
 	_ = command.RegisterFlagCompletionFunc("node", a.completion(&corev1.NodeList{}))
 	o.output.AddFlag(command)
 	return command
@@ -116,11 +118,12 @@ func setDetails(handler *v0.DiscoveryHandler, pairs []string) error {
 		values[key] = append(values[key], value)
 	}
 	if err := yaml.Unmarshal([]byte(handler.DiscoveryDetails), &content); err != nil && len(pairs) > 0 {
-		return fmt.Errorf("discoveryDetails, of which --set sets a key, are no YAML: %w", err)
+		return fmt.Errorf("--set needs discoveryDetails in YAML: %w", err)
 	}
 	wantsList := map[string]bool{}
 	for range min(2*len(pairs), 2) { // once more for single values that the handler wants in a list
-		for key, all := range values {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			all := values[key]
 			var value any = all
 			if len(all) == 1 && !wantsList[key] {
 				value = all[0]
@@ -199,7 +202,7 @@ func (o *discoverOptions) watch(ctx context.Context, streams cli.Streams, api *c
 		var text strings.Builder
 		_ = facts.Discovered(&text) // what the controller adds to objects does not matter
 		if text.String() != shown && len(facts.Instances)+len(facts.Configuration.Status.DiscoveryFailures) > 0 {
-			timer.Reset(quiet)
+			timer.Reset(o.settle)
 		}
 		shown = text.String()
 		return nil
@@ -212,7 +215,7 @@ func (c *cluster) remove(ctx context.Context, configuration *v0.Configuration) e
 	defer cancel()
 	err := client.IgnoreNotFound(c.Delete(ctx, configuration))
 	if err != nil {
-		err = fmt.Errorf("remove the Configuration that was to discover: %w; kubectl delete -n %s configurations.akri.sh %s removes it",
+		err = fmt.Errorf("remove the temporary Configuration: %w; kubectl delete -n %s configurations.akri.sh %s removes it",
 			err, configuration.Namespace, configuration.Name)
 	}
 	return err
@@ -225,5 +228,10 @@ func (o *discoverOptions) write(handler v0.DiscoveryHandler) error {
 		return err
 	}
 	indented := strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n    ")
-	return os.WriteFile(o.save, []byte(offline.Initial("found", "$NAME", "devices", "$HANDLER", indented)), 0o644)
+	file, err := os.OpenFile(o.save, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // it is not there to replace anything
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(offline.Initial("found", "$NAME", "devices", "$HANDLER", indented))
+	return errors.Join(err, file.Close())
 }

@@ -123,7 +123,7 @@ func TestDiscoverNothing(t *testing.T) {
 	w.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "No device was found, and no agent reports a failure: the handler udev")
 	w.noneLeft()
 	author := w.as("author", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, watch, create]}]`)
-	author.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "error: remove the Configuration that was to discover: ",
+	author.run("", "discover", "udev", "--timeout", "1s").want(t, 1, "error: remove the temporary Configuration: ",
 		"; kubectl delete -n "+w.Namespace+" configurations.akri.sh discover-")
 	left := w.discovering()
 	if left == nil {
@@ -204,8 +204,9 @@ func TestDiscoverDetails(t *testing.T) {
 		"two Configurations": {two + "---\n" + two, []string{"-f", "-"}, "give one Configuration with -f"},
 		"no value":           {"", []string{"udev", "--set", "a"}, "use KEY=VALUE"},
 		"a key of a text":    {"a: b", []string{"udev", "-f", "-", "--set", "a.b=c"}, "--set a.b: "},
-		"no map":             {"- a", []string{"udev", "-f", "-", "--set", "a=c"}, "discoveryDetails, of which --set sets a key, are no YAML"},
+		"no map":             {"- a", []string{"udev", "-f", "-", "--set", "a=c"}, "--set needs discoveryDetails in YAML"},
 		"no directory":       {"", []string{"udev", "--save", "/nowhere/a"}, "open /nowhere/a"},
+		"an existing file":   {"", []string{"udev", "--save", "discover_test.go"}, "open discover_test.go: file exists"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, tc.stdin, append([]string{"discover"}, tc.args...)...).want(t, 2, "error: ", tc.want)

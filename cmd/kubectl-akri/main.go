@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,6 +29,8 @@ func main() {
 }
 
 func newRoot(streams cli.Streams) *cobra.Command {
+	// What libraries log is not for users. Without a logger, controller-runtime complains after half a minute.
+	ctrl.SetLogger(logr.Discard())
 	root := &cobra.Command{
 		Use:           "kubectl-akri",
 		Short:         "Check Configurations, and inspect devices and their objects",

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 )
@@ -20,6 +22,9 @@ var initial embed.FS
 
 // starts are the kinds of devices that have a manifest.
 var starts = []string{"ip-camera", "mqtt", "opcua", "serial", "stick", "usb-camera"}
+
+// usbIDs matches what lsusb prints, in lower case.
+var usbIDs = regexp.MustCompile(`^([0-9a-f]{4}):([0-9a-f]{4})$`)
 
 func newInit(streams cli.Streams) *cobra.Command {
 	var name, usb, host string
@@ -37,14 +42,18 @@ own: it uses the stick on whichever node that is plugged in.`,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		rule, plain := `SUBSYSTEMS=="usb"`, Initial(args[0])
-		vendor, product, found := strings.Cut(strings.ToLower(usb), ":")
+		ids := usbIDs.FindStringSubmatch(strings.ToLower(usb))
 		switch {
 		case usb != "" && !strings.Contains(plain, "$USB"), host != "" && !strings.Contains(plain, "$HOST"):
 			return cli.Usage(command, errors.New("--usb is for stick, serial and usb-camera, and --host for opcua and mqtt"))
-		case usb != "" && (!found || len(usb) != len("10c4:ea60")):
+		case usb != "" && ids == nil:
 			return cli.Usage(command, fmt.Errorf("--usb %q: use VENDOR:PRODUCT as lsusb prints them, as in 10c4:ea60", usb))
+		case name != "" && len(validation.IsDNS1123Label(name)) > 0:
+			return cli.Usage(command, fmt.Errorf("--name %q: use lower-case letters, digits and hyphens, as in zigbee", name))
+		case strings.ContainsAny(host, ":/ "):
+			return cli.Usage(command, fmt.Errorf("--host %q: use a name or an address without a port, as in 192.0.2.51", host))
 		case usb != "":
-			rule = fmt.Sprintf(`ATTRS{idVendor}=="%s", ATTRS{idProduct}=="%s"`, vendor, product)
+			rule = fmt.Sprintf(`ATTRS{idVendor}=="%s", ATTRS{idProduct}=="%s"`, ids[1], ids[2])
 		}
 		text := Initial(args[0], "$NAME", cmp.Or(name, args[0]), "$USB", rule, "$HOST", cmp.Or(host, "192.0.2.51"))
 		_, err := io.WriteString(cli.Exact(streams.Out), text)

@@ -53,6 +53,9 @@ func TestInit(t *testing.T) {
 		"init ip-camera --usb 10c4:ea60": "--usb is for stick, serial and usb-camera",
 		"init serial --host broker":      "--host for opcua and mqtt",
 		"init stick --usb /dev/ttyUSB0":  "use VENDOR:PRODUCT",
+		"init stick --usb 10c4:\"a60":    "use VENDOR:PRODUCT",
+		"init stick --name Stick":        `--name "Stick": use lower-case letters`,
+		"init opcua --host plc:4840":     "without a port",
 	} {
 		if err := run(cli.Streams{}, strings.Fields(command)); err == nil || !strings.Contains(err.Error(), want) || cli.ExitCode(err) != 2 {
 			t.Errorf("%s: %v", command, err)

@@ -87,6 +87,10 @@ func (f *NodeFacts) checkNodes() Checks {
 			broken = append(broken, findingf("kubectl akri nodes "+r.Node, "The agent of node %s does not work: %s", r.Node, r.Problem)...)
 		}
 	}
+	known := "know the devices of their nodes"
+	if len(f.Nodes) == 0 {
+		known = "not checked, because you may not list Nodes"
+	}
 	return Checks{{"agents", fmt.Sprintf("ready on %s; %s without one", counted(ready, "node"), counted(without, "node")), broken},
-		{"kubelets", "know the devices of their nodes", unknown}}
+		{"kubelets", known, unknown}}
 }

@@ -224,9 +224,15 @@ func (f *Facts) discoveryFails() []finding.Mistake {
 		if i == maxShown {
 			return append(findings, findingf("kubectl akri nodes shows all of them", "Discovery fails %d times more.", len(failures)-i)...)
 		}
-		remedy := "kubectl akri nodes " + failure.Node + " shows the agent there; its log and the handler's have more"
+		found, remedy := false, "kubectl akri nodes "+failure.Node+" shows the agent there; its log and the handler's have more"
 		if strings.Contains(failure.Message, "kubectl akri rbac ") { // a Secret that agents may not read
 			remedy = f.remedyOf(v0.ReasonForbidden)
+		}
+		if _, temporary := f.Configuration.Labels[v0.LabelDiscoverUntil]; temporary {
+			failure.Message, _, found = strings.Cut(failure.Message, ": allow it with kubectl akri rbac ")
+			if found {
+				remedy = "kubectl akri rbac -f FILE | kubectl apply -f - allows it to the Configuration in a file"
+			}
 		}
 		findings = append(findings, findingf(remedy, "Discovery fails on node %s, handler %s: %s",
 			failure.Node, failure.Handler, failure.Message)...)
