@@ -237,7 +237,7 @@ chart: ## Package the Helm chart with VERSION into bin/, for images in REGISTRY
 
 .PHONY: manifests
 manifests: ## Write what installs Akri without Helm, a file for each handler, into bin/install-*.yaml, for images in REGISTRY
-	@go -C charts run ./cmd/manifests -version='$(VERSION)' -registry='$(REGISTRY)' -out=../bin
+	@$(CHART) -manifests=../config
 
 .PHONY: push-chart
 push-chart: ## Publish the Helm chart next to the images: make push-chart REGISTRY=registry.example.com/akri

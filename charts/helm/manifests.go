@@ -16,7 +16,7 @@ var Handlers = []string{"debug-echo", "http", "mdns", "mqtt", "onvif", "opcua", 
 
 // Manifests writes what kubectl installs without Helm into a directory of the repository, whose config/ is at the path
 // config: for each discovery handler the file install-HANDLER.yaml, which has everything that Akri needs and this
-// handler. Whoever needs two handlers applies two files. The images are those of a version, such as v1.2.3, in a
+// handler. To install two handlers, apply both files. The images are those of a version, such as v1.2.3, in a
 // registry; an empty registry is akri.sh. It returns the names of the files.
 func Manifests(config, dir, version, registry string) (files []string, err error) {
 	if registry == "" {
@@ -24,6 +24,15 @@ func Manifests(config, dir, version, registry string) (files []string, err error
 	}
 	if !registryName.MatchString(registry) {
 		return nil, registryError(registry)
+	}
+	if config, err = filepath.Abs(config); err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
 	}
 	for _, handler := range Handlers {
 		text, err := manifest(config, dir, handler, version, registry)

@@ -2,12 +2,14 @@
 //
 //	chart -version=v1.2.3 -registry=registry.example.com/akri         # make chart
 //	chart -version=v1.2.3 -registry=registry.example.com/akri -push   # make push-chart
+//	chart -version=v1.2.3 -manifests=../config                        # make manifests
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"akri.sh/akri/charts/helm"
 )
@@ -19,14 +21,25 @@ func main() {
 	out := flag.String("out", ".", "directory of the archive")
 	push := flag.Bool("push", false, "publish the archive, next to the images, and print its name with its digest")
 	plainHTTP := flag.Bool("plain-http", false, "allow connections without TLS; loopback addresses need no permission")
+	config := flag.String("manifests", "", "`directory` config/: write manifests made from it instead, which need no Helm")
 	flag.Parse()
+	if *config != "" {
+		files, err := helm.Manifests(*config, *out, *version, *registry)
+		finish(strings.Join(files, "\n"), err)
+		return
+	}
 	name, err := helm.Package(*version, *registry, *source, *out)
 	if err == nil && *push {
 		name, err = helm.Push(name, *registry, *plainHTTP)
 	}
+	finish(name, err)
+}
+
+// finish prints what was written, or the error.
+func finish(written string, err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chart:", err)
 		os.Exit(1)
 	}
-	fmt.Println(name)
+	fmt.Println(written)
 }
