@@ -83,6 +83,9 @@ const PropertyDevicePaths = "AKRI_DEVICE_PATHS"
 // PropertyDisplayName is what a discovery handler calls a device. Handlers may set it.
 const PropertyDisplayName = "AKRI_DISPLAY_NAME"
 
+// MaxDisplayNameLength bounds status.displayName, and what is shown in its place, in bytes.
+const MaxDisplayNameLength = 128
+
 // DisplayName returns what people call the device of an Instance, or "" if nobody says it.
 func DisplayName(instance *Instance) string {
 	return cmp.Or(instance.Status.DisplayName, instance.Spec.BrokerProperties[PropertyDisplayName])

@@ -30,10 +30,8 @@ import (
 	"akri.sh/akri/discovery/details"
 )
 
-const (
-	// grace is the time to remove the Configuration, and by how much clocks may differ.
-	grace = time.Minute
-)
+// grace is the time to remove the Configuration, and by how much clocks may differ.
+const grace = time.Minute
 
 type discoverOptions struct {
 	access

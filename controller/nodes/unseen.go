@@ -17,9 +17,6 @@ import (
 	"akri.sh/akri/internal/text"
 )
 
-// maxShownName is the size of the name of a device in an Event. It is data from the device.
-const maxShownName = 128
-
 // unseen reports whether no node sees an Instance, and no container has a slot of it.
 // Without the Instance, a node could be given a slot that a container still has. The
 // slots of a lost node are freed like its entry is removed.
@@ -66,7 +63,8 @@ func (r *unseenInstances) Reconcile(ctx context.Context, request reconcile.Reque
 		return reconcile.Result{}, fmt.Errorf("delete Instance %s, which no node sees: %w", request, err)
 	}
 	log.FromContext(ctx).Info("Deleted an Instance that no node sees")
+	name := text.Truncate(text.OneLine(v0.DisplayName(&instance)), v0.MaxDisplayNameLength) // data from the device
 	r.events.Eventf(&instance, nil, corev1.EventTypeWarning, reasonDeviceLost, "Delete",
-		"no node has seen %s for %v", cmp.Or(text.Truncate(text.OneLine(v0.DisplayName(&instance)), maxShownName), "the device"), r.grace)
+		"no node has seen %s for %v", cmp.Or(name, "the device"), r.grace)
 	return reconcile.Result{}, nil
 }

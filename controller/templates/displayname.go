@@ -9,9 +9,6 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// maxDisplayName is the size of display names in bytes.
-const maxDisplayName = 128
-
 // compileDisplayName compiles the template of display names.
 func (t *Templates) compileDisplayName(template string) {
 	if template == "" {
@@ -34,5 +31,5 @@ func (t *Templates) DisplayName(configuration *v0.Configuration, instance *v0.In
 			name = rendered
 		}
 	}
-	return text.Truncate(text.OneLine(name), maxDisplayName)
+	return text.Truncate(text.OneLine(name), v0.MaxDisplayNameLength)
 }

@@ -147,6 +147,14 @@ func TestConcludeConfiguration(t *testing.T) {
 			[]string{"handler onvif: forbidden: allow it with kubectl akri rbac -n plant cam | kubectl apply -f -; and more → " +
 				"kubectl akri rbac -n plant cam | kubectl apply -f -"},
 		},
+		"a Secret that agents may not read for a Configuration that will be gone": {
+			func(f *Facts) {
+				f.Configuration.Labels = map[string]string{v0.LabelDiscoverUntil: "1"}
+				f.Configuration.Status.DiscoveryFailures = []v0.DiscoveryFailure{{Node: "node2", Handler: "onvif",
+					Message: "forbidden: allow it with kubectl akri rbac -n plant cam | kubectl apply -f -"}}
+			},
+			[]string{"handler onvif: forbidden → kubectl akri rbac -f FILE | kubectl apply -f - allows it"},
+		},
 		"a handler that an agent refuses, and others do not have": {
 			func(f *Facts) {
 				missingHandler(f, "onvif")

@@ -224,13 +224,11 @@ func (f *Facts) discoveryFails() []finding.Mistake {
 		if i == maxShown {
 			return append(findings, findingf("kubectl akri nodes shows all of them", "Discovery fails %d times more.", len(failures)-i)...)
 		}
-		found, remedy := false, "kubectl akri nodes "+failure.Node+" shows the agent there; its log and the handler's have more"
-		if strings.Contains(failure.Message, "kubectl akri rbac ") { // a Secret that agents may not read
+		remedy := "kubectl akri nodes " + failure.Node + " shows the agent there; its log and the handler's have more"
+		if cause, _, forbidden := strings.Cut(failure.Message, ": allow it with kubectl akri rbac "); forbidden { // a Secret
 			remedy = f.remedyOf(v0.ReasonForbidden)
-		}
-		if _, temporary := f.Configuration.Labels[v0.LabelDiscoverUntil]; temporary {
-			failure.Message, _, found = strings.Cut(failure.Message, ": allow it with kubectl akri rbac ")
-			if found {
+			if _, temporary := f.Configuration.Labels[v0.LabelDiscoverUntil]; temporary {
+				failure.Message = cause
 				remedy = "kubectl akri rbac -f FILE | kubectl apply -f - allows it to the Configuration in a file"
 			}
 		}
