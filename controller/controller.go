@@ -92,6 +92,9 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}); err != nil {
 		return fmt.Errorf("set up the Configuration controller: %w", err)
 	}
+	if err := setupTemporary(mgr, options); err != nil {
+		return fmt.Errorf("set up the controller of temporary Configurations: %w", err)
+	}
 	if err := setupSweep(mgr, options.SweepEvery); err != nil {
 		return fmt.Errorf("set up the sweep: %w", err)
 	}

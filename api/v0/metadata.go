@@ -53,7 +53,7 @@ const (
 	LabelAggregate = Domain + "/aggregate-to-controller"
 
 	// LabelDiscoverUntil marks the Configurations of kubectl akri discover. It holds the time,
-	// in seconds since 1970, after which another discover deletes one whose process was killed.
+	// in seconds since 1970, after which the controller deletes one whose command was killed.
 	LabelDiscoverUntil = Domain + "/discover-until"
 
 	// nodeLabelPrefix is the prefix of the label by which an agent selects the

@@ -53,9 +53,8 @@ func newDiscover(streams cli.Streams, a access) *cobra.Command {
 
 The agents discover for a temporary Configuration without brokers. It is removed when
 nothing has changed for the time of --settle since the first device or failure, after
---timeout, or on Ctrl+C. What a command that was killed has left is removed by the next
-discover in the namespace, a minute after its --timeout. The exit code is 1 if no device
-was found.
+--timeout, or on Ctrl+C; what a command that was killed has left, by Akri's controller
+within a minute after --timeout. The exit code is 1 if no device was found.
 
 --set sets a key of discoveryDetails; dots lead into maps. A value that is valid JSON is
 used as JSON, any other as text. A key that is given several times becomes a list, and so
@@ -156,9 +155,6 @@ func (o *discoverOptions) run(command *cobra.Command, streams cli.Streams, args 
 		return err
 	}
 	defer api.printNotes(streams)
-	// What was killed leaves one. Who may not delete several leaves it to others.
-	left, _ := labels.Parse(fmt.Sprint(v0.LabelDiscoverUntil, "<", time.Now().Unix()))
-	_ = api.DeleteAllOf(ctx, &v0.Configuration{}, client.InNamespace(api.namespace), client.MatchingLabelsSelector{Selector: left})
 	created := v0.Configuration{Spec: v0.ConfigurationSpec{DiscoveryHandler: handler, Capacity: 1}}
 	created.Namespace, created.Name = api.namespace, "discover-"+rand.String(5)
 	created.Labels = map[string]string{v0.LabelDiscoverUntil: fmt.Sprint(time.Now().Add(o.timeout + grace).Unix())}

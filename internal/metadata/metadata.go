@@ -51,9 +51,10 @@ func Identity(object metav1.Object) metav1.ObjectMeta {
 }
 
 // OfConfiguration returns what the controller reads of a Configuration's metadata: in
-// addition to its [Identity], some finalizers.
+// addition to its [Identity], some finalizers, and the label of kubectl akri discover.
 func OfConfiguration(object metav1.Object) metav1.ObjectMeta {
 	reduced := Identity(object)
+	reduced.Labels = keep(object.GetLabels(), func(key string) bool { return key == v0.LabelDiscoverUntil })
 	reduced.Finalizers = finalizers(object.GetFinalizers())
 	return reduced
 }

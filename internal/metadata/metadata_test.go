@@ -18,7 +18,7 @@ func TestOfInstance(t *testing.T) {
 	}
 	whole, want := identity, identity
 	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
-	whole.Labels = map[string]string{v0.LabelConfiguration: "cam", v0.NodeLabel("a"): "", "mine": "1", "akri.sh/other": "1"}
+	whole.Labels = map[string]string{v0.LabelConfiguration: "cam", v0.NodeLabel("a"): "", "mine": "1", v0.LabelDiscoverUntil: "7"}
 	want.Labels = map[string]string{v0.LabelConfiguration: "cam", v0.NodeLabel("a"): ""}
 	whole.Annotations = map[string]string{v0.AnnotationDeviceID: "usb", v0.AnnotationServiceAccount: "sa", "mine": "1"}
 	want.Annotations = map[string]string{v0.AnnotationDeviceID: "usb", v0.AnnotationServiceAccount: "sa"}
@@ -34,7 +34,7 @@ func TestOfInstance(t *testing.T) {
 	if got := OfInstance(&whole); !reflect.DeepEqual(got, want) {
 		t.Errorf("of an Instance: got\n%+v, want\n%+v", got, want)
 	}
-	identity.Finalizers = want.Finalizers
+	identity.Labels, identity.Finalizers = map[string]string{v0.LabelDiscoverUntil: "7"}, want.Finalizers
 	if got := OfConfiguration(&whole); !reflect.DeepEqual(got, identity) {
 		t.Errorf("of a Configuration: got\n%+v, want\n%+v", got, identity)
 	}
