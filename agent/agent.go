@@ -179,7 +179,6 @@ func build(client clients, options Options, newServer serverFunc) (*parts, error
 	}
 	a.reconciler.reporter.others, a.reconciler.reporter.log = a.configurations.otherFailures, log
 	a.embedded = embedded.New(options.EmbeddedHandlers, options.HandlersDir, a.metrics, log)
-	a.handlers.Drop(a.embedded.Left)
 	a.metrics.MustRegister(&a.reconciler.reporter, collector{handlers: a.handlers, instances: a.instances}, a.streams)
 	return a, nil
 }

@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -19,10 +18,6 @@ import (
 const (
 	minRetryDelay = time.Second
 	maxRetryDelay = time.Minute
-
-	// socketSuffix is not that of other handlers' sockets, so that no handler has the
-	// same socket, whatever its name is.
-	socketSuffix = ".embedded"
 	// nameLabel is the label of the agent's metrics with the name of a handler.
 	nameLabel = "discovery_handler_name"
 )
@@ -58,13 +53,6 @@ func New(handlers []embeddable.Handler, dir string, metrics prometheus.Registere
 	return h
 }
 
-// Left reports whether an endpoint belongs to a handler that ran in an earlier agent's
-// process, and does not run in this one: nobody will answer there.
-func (h *Handlers) Left(endpoint registry.Endpoint) bool {
-	_, found := h.created[endpoint.Name]
-	return !found && !endpoint.Network && endpoint.Address == filepath.Join(h.dir, endpoint.Name+socketSuffix)
-}
-
 // Start serves the handlers until Close is called.
 func (h *Handlers) Start() {
 	for name, handler := range h.created {
@@ -83,7 +71,7 @@ func (h *Handlers) Close() {
 func (h *Handlers) serve(name string, handler created) {
 	for failures := 0; ; failures++ {
 		err := discovery.Serve(h.ctx, name, handler, discovery.Options{
-			Shared: handler.shared, Dir: h.dir, Socket: name + socketSuffix, Logger: h.log,
+			Shared: handler.shared, Dir: h.dir, Socket: name + registry.EmbeddedSuffix, Logger: h.log,
 		})
 		if h.ctx.Err() != nil {
 			return

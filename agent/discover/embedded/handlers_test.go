@@ -164,26 +164,3 @@ func TestClose(t *testing.T) {
 		})
 	}
 }
-
-func TestLeft(t *testing.T) {
-	running := embedded.New(handlers("udev"), "/handlers", prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
-	defer running.Close()
-	for name, tc := range map[string]struct {
-		endpoint registry.Endpoint
-		want     bool
-	}{
-		"a handler of this process":             {registry.Endpoint{Name: "udev", Address: "/handlers/udev.embedded"}, false},
-		"of an earlier process":                 {registry.Endpoint{Name: "onvif", Address: "/handlers/onvif.embedded"}, true},
-		"in a DaemonSet":                        {registry.Endpoint{Name: "onvif", Address: "/handlers/onvif.sock"}, false},
-		"in a DaemonSet, also in this process":  {registry.Endpoint{Name: "udev", Address: "/handlers/udev.sock"}, false},
-		"another handler with a similar socket": {registry.Endpoint{Name: "doors", Address: "/handlers/onvif.embedded"}, false},
-		"in another directory":                  {registry.Endpoint{Name: "onvif", Address: "/other/onvif.embedded"}, false},
-		"on the network":                        {registry.Endpoint{Name: "onvif", Address: "/handlers/onvif.embedded", Network: true}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := running.Left(tc.endpoint); got != tc.want {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
-		})
-	}
-}

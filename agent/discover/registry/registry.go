@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,6 +18,10 @@ import (
 
 	"akri.sh/akri/internal/text"
 )
+
+// EmbeddedSuffix ends the names of the sockets of handlers in the agent's own process. They
+// register when the agent starts, and may not exist in the next one, so they are not stored.
+const EmbeddedSuffix = ".embedded"
 
 // Bounds of the memory that handlers can make the agent use, and of how often they can have
 // the Configurations updated that use them.
@@ -124,21 +129,9 @@ func New(dir string, network Network, log *slog.Logger, static ...Static) *Regis
 	return r
 }
 
-// Drop forgets the stored endpoints for which gone returns true, before they are used.
-func (r *Registry) Drop(gone func(Endpoint) bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := len(r.records)
-	maps.DeleteFunc(r.records, func(endpoint Endpoint, known *record) bool { return !known.static && gone(endpoint) })
-	if len(r.records) < before {
-		r.save()
-	}
-}
-
 // Subscribe registers a callback: changed is called with an endpoint whenever it
 // registers, and when it is forgotten. known means that it has registered as it was known,
 // so [Registry.Endpoints] returns the same as before. The callback must not block.
-// Subscribe must be called before Run.
 func (r *Registry) Subscribe(changed func(endpoint Endpoint, known bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -399,12 +392,13 @@ func (r *Registry) notify(endpoint Endpoint, known bool) {
 	}
 }
 
-// save writes the endpoints to the file. The caller holds mu, which keeps the
-// files in the order of the changes; the file is small and local.
+// save writes the endpoints to the file, except those that this process configures or serves
+// itself. The caller holds mu, which keeps the files in the order of the changes; the file is
+// small and local.
 func (r *Registry) save() {
 	var entries []Entry
 	for _, endpoint := range slices.SortedFunc(maps.Keys(r.records), Endpoint.Compare) {
-		if !r.records[endpoint].static {
+		if !r.records[endpoint].static && !strings.HasSuffix(endpoint.Address, EmbeddedSuffix) {
 			entries = append(entries, Entry{Endpoint: endpoint, Shared: r.records[endpoint].shared})
 		}
 	}

@@ -306,29 +306,24 @@ func TestConnectErrors(t *testing.T) {
 	}
 }
 
-// TestDrop checks that dropped endpoints are not remembered either.
-func TestDrop(t *testing.T) {
+// TestStored checks which endpoints the next agent knows from the start.
+func TestStored(t *testing.T) {
 	dir := t.TempDir()
-	names := func(r *Registry) string {
-		var all []string
-		for _, each := range r.Snapshot() {
-			all = append(all, each.String())
-		}
-		return strings.Join(all, " ")
-	}
-	static := Static{Name: "a", Address: "h:1"}
-	r := New(dir, anywhere, slog.New(slog.DiscardHandler), static)
-	for _, name := range []string{"a", "b"} {
-		if err := r.Register(Entry{Endpoint: Endpoint{Name: name, Address: "/" + name}}); err != nil {
+	r := New(dir, anywhere, slog.New(slog.DiscardHandler), Static{Name: "configured", Address: "h:1"})
+	for _, entry := range []Entry{
+		{Endpoint: Endpoint{Name: "own", Address: dir + "/own" + EmbeddedSuffix}},
+		{Endpoint: Endpoint{Name: "other", Address: "/other.sock"}, Shared: true},
+	} {
+		if err := r.Register(entry); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.Drop(func(e Endpoint) bool { return e.Name == "a" })
-	if got := names(r); got != "a@h:1 b@/b" {
-		t.Errorf("known are %s", got)
+	var names []string
+	for _, each := range New(dir, anywhere, slog.New(slog.DiscardHandler)).Snapshot() {
+		names = append(names, each.String())
 	}
-	if got := names(New(dir, anywhere, slog.New(slog.DiscardHandler))); got != "b@/b" {
-		t.Errorf("remembered are %s", got)
+	if got := strings.Join(names, " "); got != "other@/other.sock" {
+		t.Errorf("the next agent knows %s", got)
 	}
 }
 
