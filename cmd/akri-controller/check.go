@@ -123,6 +123,9 @@ func eventually(ctx context.Context, look func(context.Context) error) error {
 			if ctx.Err() == nil {
 				last = err
 			}
+			if apierrors.IsInvalid(err) || errors.Is(err, errOfAnother) {
+				return false, err // time does not mend it
+			}
 			return false, nil
 		}
 		return true, nil

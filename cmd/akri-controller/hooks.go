@@ -98,6 +98,9 @@ func parseKeys(names []string) ([]client.ObjectKey, error) {
 	return keys, nil
 }
 
+// errOfAnother means that somebody else has a Configuration with the name of one in the values.
+var errOfAnother = errors.New("it exists, and does not belong to the")
+
 // resourcePolicy is the annotation of objects that Helm keeps.
 const resourcePolicy = "helm.sh/resource-policy"
 
@@ -189,8 +192,8 @@ func (c *postInstallCommand) apply(ctx context.Context, wanted *unstructured.Uns
 		return err
 	}
 	if existing != nil && !c.owns(existing) {
-		return fmt.Errorf("it exists, and does not belong to the release %s: delete it, or have Helm take it over: "+
-			"helm upgrade %s CHART --namespace %s --reset-then-reuse-values --take-ownership", c.name, c.name, c.namespace)
+		return fmt.Errorf("%w release %s: delete it, or have Helm take it over: "+
+			"helm upgrade %s CHART --namespace %s --reset-then-reuse-values --take-ownership", errOfAnother, c.name, c.name, c.namespace)
 	}
 	const manager = client.FieldOwner("helm")
 	live := wanted.DeepCopy()

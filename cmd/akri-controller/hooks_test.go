@@ -191,7 +191,7 @@ func TestRollback(t *testing.T) {
 	after := func(configurations ...*v0.Configuration) error {
 		t.Helper()
 		c := postInstallCommand{file: filepath.Join(t.TempDir(), "configurations.json")}
-		c.in(w, 2*time.Second)
+		c.in(w, apitest.Timeout)
 		data, err := json.Marshal(configurations)
 		if err == nil {
 			err = os.WriteFile(c.file, data, 0o600)
@@ -216,9 +216,15 @@ func TestRollback(t *testing.T) {
 	}
 	w.Read("new", created)
 
-	theirs := first.DeepCopy()
+	// What time does not mend is told at once.
+	theirs, invalid := first.DeepCopy(), first.DeepCopy()
 	theirs.Name = "others"
-	if err := after(theirs); err == nil || !strings.Contains(err.Error(), "does not belong to the release akri") {
-		t.Errorf("another's Configuration: %v", err)
+	invalid.Spec.Capacity = -1
+	for want, wrong := range map[string]*v0.Configuration{"does not belong to the release akri": theirs, "spec.capacity": invalid} {
+		began := time.Now()
+		err := after(wrong)
+		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), want) || took > apitest.Timeout/2 {
+			t.Errorf("want %q: after %v: %v", want, took, err)
+		}
 	}
 }
