@@ -184,7 +184,7 @@ func groupStatus(
 			fmt.Sprintf("%d of %d Instances are ready\n%s", status.ReadyInstances, len(instances), waiting))
 	case late > 0:
 		ready = conditionFalse(v0.ReasonProgressing,
-			fmt.Sprintf("%d of %d Instances have not been reconciled since the Configuration has changed", late, len(instances)))
+			fmt.Sprintf("%d of %d Instances have not been reconciled since the Configuration changed", late, len(instances)))
 	case len(instances) == 0:
 		ready = conditionFalse(v0.ReasonNoInstances, "no device has been found")
 		if !discovering.status {

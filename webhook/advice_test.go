@@ -29,7 +29,7 @@ func TestAdvice(t *testing.T) {
 		want                      []string // parts of the only warnings
 	}{
 		"an update, however many nodes there are": {instance: strings.Replace(deployment, "STRATEGY", "", 1), capacity: "1",
-			want: []string{"spec.instanceBrokerResources[0].spec.strategy: an update waits for ever"}},
+			want: []string{"spec.instanceBrokerResources[0].spec.strategy: an update waits forever"}},
 		"an update, if two nodes see the device": {instance: strings.Replace(deployment, "STRATEGY", "", 1), capacity: "2",
 			want: []string{"and there is no slot for the new one (Pods: 2, slots for each: 1, of others: 0, in all: 2)"}},
 		"an update that ends the old Pod first": {
@@ -43,7 +43,7 @@ func TestAdvice(t *testing.T) {
 			want: []string{`spec.instanceBrokerResources[0].spec.selector: it selects not only the Pods of instanceBrokerResources[1], but also ` +
 				`those of other devices; add "akri.sh/instance: '{{ INSTANCE_NAME }}'" to it`}},
 		"more Pods than slots": {instance: pod("{{ INSTANCE_NAME }}-a", "") + ", " + pod("{{ INSTANCE_NAME }}-b", ""), capacity: "1",
-			want: []string{"spec.instanceBrokerResources[1]: the Pods of this template and of instanceBrokerResources[0] want more slots"}},
+			want: []string{"spec.instanceBrokerResources[1]: the Pods of this template and of instanceBrokerResources[0] request more slots"}},
 		"one Pod for each kind of device": {
 			instance: pod("{{ INSTANCE_NAME }}-a", `akri.sh/when: '{{ eq INSTANCE_PROPERTIES.KIND "1" }}'`) + ", " +
 				pod("{{ INSTANCE_NAME }}-b", `akri.sh/when: '{{ ne INSTANCE_PROPERTIES.KIND "1" }}'`), capacity: "1",

@@ -139,7 +139,7 @@ func (a apiAnswer) refused(found *refusal.Refusal, failure *problem.Error, messa
 	switch {
 	case found.Reason == v0.ReasonForbidden && strings.Contains(found.Said, "cannot impersonate"):
 		// The controller may be allowed to; its RoleBinding may not name the webhook.
-		result.Level, result.Hint = Inconclusive, "bind its own ServiceAccount to the same Role as the controller's"
+		result.Level, result.Hint = Inconclusive, "bind the webhook's ServiceAccount to the same Role as the controller's"
 		result.Cause = "the webhook may not impersonate the ServiceAccount in spec.serviceAccountName: " + a.quote(message)
 	case found.Reason == v0.ReasonForbidden:
 		// About permissions, not about the object: even a Secret's message may be shown.
@@ -152,7 +152,7 @@ func (a apiAnswer) refused(found *refusal.Refusal, failure *problem.Error, messa
 		result.Level = Inconclusive
 	case a.awaits(found, strings.TrimPrefix(message, found.Said)):
 		result.Level = Inconclusive
-		result.Hint = "it is about an object of another template, which does not exist yet: the controller applies this one after it"
+		result.Hint = "it refers to an object of another template that does not exist yet: the controller applies this one later"
 	case found.Reason != v0.ReasonReferenceMissing:
 		result.Cause += "; the API server says: " + a.quote(message)
 	}

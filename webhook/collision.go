@@ -25,7 +25,7 @@ func (r guessRound) collision(tmpl *candidate, objects []outline, private bool) 
 			hidden := private && tmpl.namedByDevice()
 			switch name := object.ref.Name; {
 			case tmpl.level == templating.ConfigurationLevel && hidden:
-				return fmt.Sprintf("what a device gives is also the name of an object of %s", other.origin), true
+				return fmt.Sprintf("the name that a device gives is also the name of an object of %s", other.origin), true
 			case tmpl.level == templating.ConfigurationLevel:
 				return fmt.Sprintf("%q is also the name of an object of %s", name, other.origin), true
 			case hidden:

@@ -84,10 +84,10 @@ func readReview(
 	}
 	review := &admissionv1.AdmissionReview{}
 	if err := json.Unmarshal(body, review); err != nil {
-		return nil, badRequest("the request is no AdmissionReview: %v", err)
+		return nil, badRequest("the request is not an AdmissionReview: %v", err)
 	}
 	if review.APIVersion != admissionv1.SchemeGroupVersion.String() || review.Kind != "AdmissionReview" || review.Request == nil {
-		return nil, badRequest("the request is no AdmissionReview of %s", admissionv1.SchemeGroupVersion)
+		return nil, badRequest("the request is not an AdmissionReview of %s", admissionv1.SchemeGroupVersion)
 	}
 	incoming := review.Request // what others have written is not held while the request waits
 	incoming.Object.Raw, incoming.OldObject.Raw = reduce(incoming.Object.Raw), reduce(incoming.OldObject.Raw)

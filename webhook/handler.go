@@ -102,7 +102,7 @@ func (h *reviewHandler) admit(ctx context.Context, incoming *admissionv1.Admissi
 	user := tenant(incoming.UserInfo)
 	leave, ok := h.waiting.tryAcquire(user, max(minWaitingBytes, objects))
 	if !ok {
-		return denyError(busy("too many of your Configurations wait for validation"))
+		return denyError(busy("too many of your Configurations are waiting for validation"))
 	}
 	defer leave()
 	decoded := decodedBytes(incoming.Object.Raw)

@@ -31,7 +31,7 @@ func (c *cluster) checkNumber(ctx context.Context, r admissionRequest) []Finding
 	}
 	return []Finding{{Deny, finding.Mistake{
 		Path:  "metadata.namespace",
-		Cause: fmt.Sprintf("the namespace has %d Configurations already, and the limit is %d", number, v0.MaxConfigurations),
+		Cause: fmt.Sprintf("the namespace already has %d Configurations, and the limit is %d", number, v0.MaxConfigurations),
 		Hint:  "delete one, or use another namespace",
 	}}}
 }

@@ -25,7 +25,7 @@ func TestNumberOfConfigurations(t *testing.T) {
 	expect(t, group.Wait(), "")
 	w.guard()
 	expect(t, admin.apply(named(v0.MaxConfigurations-1)), "")
-	expect(t, admin.apply(named(v0.MaxConfigurations)), "the namespace has 100 Configurations already, and the limit is 100; delete one")
+	expect(t, admin.apply(named(v0.MaxConfigurations)), "the namespace already has 100 Configurations, and the limit is 100; delete one")
 	expect(t, admin.apply(strings.Replace(named(0), "foo0", "foo1", 1)), "")
 }
 

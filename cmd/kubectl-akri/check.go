@@ -25,7 +25,7 @@ func newCheck(streams cli.Streams, a access) *cobra.Command {
 		Long: `Check the installation, with a remedy for each problem: the kinds, the webhook, the
 controller, the agents of all nodes and their kubelets, the handlers, the Configurations,
 and your permissions. The exit code is 1 if a check fails. Nothing is changed: the webhook
-gets a dry run, in the namespace of -n. It looks for Akri in all namespaces, or in
+gets a dry run, in the namespace of -n. The command looks for Akri in all namespaces, or in
 akri-system if you may not list all.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

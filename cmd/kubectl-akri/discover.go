@@ -51,14 +51,14 @@ func newDiscover(streams cli.Streams, a access) *cobra.Command {
 		Short: "Show which devices would be found, with their properties",
 		Long: `Show which devices a discovery handler would find, and what prevents it from finding more.
 
-The agents discover for a temporary Configuration without brokers. It is removed when
-nothing has changed for the time of --settle since the first device or failure, after
---timeout, or on Ctrl+C; what a command that was killed has left, by Akri's controller
-within a minute after --timeout. The exit code is 1 if no device was found.
+The agents discover for a temporary Configuration without brokers. The command removes it
+when nothing has changed for the time of --settle since the first device or failure, after
+--timeout, or on Ctrl+C. If the command is killed, Akri's controller removes it within a
+minute after --timeout. The exit code is 1 if no device was found.
 
 --set sets a key of discoveryDetails; dots lead into maps. A value that is valid JSON is
 used as JSON, any other as text. A key that is given several times becomes a list, and so
-does a single value where the handler expects a list.`,
+does a single value if the handler expects a list.`,
 		Example: `  kubectl akri discover udev --set 'udevRules=SUBSYSTEM=="tty", SUBSYSTEMS=="usb"'
   kubectl akri init usb-camera | kubectl akri discover -f - --node node1`,
 		Args:              cobra.MaximumNArgs(1),
@@ -71,7 +71,7 @@ does a single value where the handler expects a list.`,
 	flags.StringVar(&o.node, "node", "", "show only what this `node` finds")
 	flags.StringVar(&o.save, "save", "", "write the Configuration to this new `file`")
 	flags.DurationVar(&o.timeout, "timeout", 40*time.Second, "`time` to wait; agents report after 30s that a handler is missing")
-	flags.DurationVar(&o.settle, "settle", 2*time.Second, "`time` without a change after which it ends; longer for slow devices")
+	flags.DurationVar(&o.settle, "settle", 2*time.Second, "end after this `time` without a change; raise it for slow devices")
 	_ = command.RegisterFlagCompletionFunc("node", a.completion(&corev1.NodeList{}))
 	o.output.AddFlag(command)
 	return command
@@ -89,7 +89,7 @@ func (o *discoverOptions) handler(command *cobra.Command, streams cli.Streams, a
 		if found := files.OfKind("Configuration"); len(found) == 1 && len(args) == 0 {
 			configuration, err := decode[v0.Configuration](found[0].Object())
 			if handler = configuration.Spec.DiscoveryHandler; err != nil {
-				return handler, fmt.Errorf("-f %s: %w; kubectl akri lint shows the place", o.file, err)
+				return handler, fmt.Errorf("-f %s: %w; kubectl akri lint shows where", o.file, err)
 			}
 		}
 	}

@@ -36,11 +36,11 @@ func newMigrateCheck(streams cli.Streams, a access) *cobra.Command {
 		Use:   "check",
 		Short: "Say what a move from the original Akri will do to each object",
 		Long: `Say what a move from the original Akri will do to each Configuration, Instance, slot,
-Pod, Service and Job of the cluster, and what has to be settled before. Nothing is
+Pod, Service and Job of the cluster, and what you must solve before. Nothing is
 written.
 
-You need permission to list Configurations and Instances of all namespaces. What else
-you may not read is named and left out; of Secrets, only the metadata is read.
+You need permission to list Configurations and Instances of all namespaces. The command
+names and leaves out what else you may not read. It reads only the metadata of Secrets.
 
 The exit code is 0 if nothing blocks the move, 1 if something does, and 2 if the
 cluster cannot be read.`,
@@ -97,7 +97,7 @@ func (c *cluster) checkMigration(ctx context.Context) (*migrationReport, error) 
 	}
 	list, err := c.dynamic.Resource(v0.GroupVersion.WithResource("configurations")).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, errors.New("the cluster has no Configurations of Akri: nothing is to be moved")
+		return nil, errors.New("the cluster has no Configurations of Akri: there is nothing to move")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list Configurations of all namespaces: %w", err)

@@ -65,12 +65,12 @@ func (m *migration) objects(ctx context.Context) error {
 // are bare node names; qualified ones belong to others.
 func (m *migration) owned(place string, object metav1.Object) {
 	if object.GetDeletionTimestamp() != nil {
-		m.report.add(finding.Warning, place, "", "it is being deleted, which is completed once the finalizers of Akri's agents are off")
+		m.report.add(finding.Warning, place, "", "it is being deleted, which is completed once the finalizers of Akri's agents are removed")
 	}
 	for _, node := range object.GetFinalizers() {
 		if !strings.Contains(node, "/") && m.gone(node) {
 			m.report.add(finding.Warning, place, "",
-				"the finalizer of node %s, which does not exist, keeps it from being deleted, and is taken off", node)
+				"the finalizer of node %s, which does not exist, keeps it from being deleted, and is removed", node)
 		}
 	}
 }
@@ -129,10 +129,10 @@ func (m *migration) property(ctx context.Context, place string, c *v0.Configurat
 	switch {
 	case moved && missing:
 		m.report.add(finding.Error, place, "copy it to namespace "+c.Namespace,
-			"%s has no namespace: Akri reads it in default, this one in %s, where it does not exist; discovery would fail", what, c.Namespace)
+			"%s has no namespace: Akri reads it in default, the new Akri in %s, where it does not exist; discovery would fail", what, c.Namespace)
 	case moved:
 		m.report.add(finding.Warning, place, "compare it with the one in default",
-			"%s has no namespace: Akri reads it in default, this one in %s", what, c.Namespace)
+			"%s has no namespace: Akri reads it in default, the new Akri in %s", what, c.Namespace)
 	case key.Namespace != "" && key.Namespace != c.Namespace:
 		m.report.add(finding.Error, place, "copy it to namespace "+c.Namespace+", or run the agents with --allow-cross-namespace-properties",
 			"%s is in namespace %s, where agents do not read without a flag; discovery would fail", what, key.Namespace)
@@ -188,7 +188,7 @@ func (m *migration) outcomes(place string, c *unstructured.Unstructured, found e
 		level, effect := finding.Warning, "it stays, but edits are rejected until this is corrected"
 		switch mistake.Path {
 		case "metadata.name":
-			effect = "it goes on working, but cannot be created again"
+			effect = "it keeps working, but cannot be created again"
 			if len(c.GetName()) > maxName {
 				effect += ", and new devices get no Instances"
 			}
@@ -224,14 +224,14 @@ func (m *migration) instance(configuration string, instance *v0.Instance, pods [
 	case instance.DeletionTimestamp != nil:
 		add("Instance "+instance.Name, "deleted", "its deletion is completed")
 	case len(instance.Spec.Nodes) == 0:
-		add("Instance "+instance.Name, "deleted", "with its brokers: no node sees the device, and Akri has left it")
+		add("Instance "+instance.Name, "deleted", "with its brokers: no node sees the device, and Akri has left the Instance behind")
 	default:
 		add("Instance "+instance.Name, "kept", "on "+strings.Join(instance.Spec.Nodes, ", "))
 	}
 	for _, slot := range slices.Sorted(maps.Keys(instance.Spec.DeviceUsage)) {
 		owner, err := v0.ParseOwner(string(instance.Spec.DeviceUsage[slot]))
 		if err != nil {
-			m.report.add(finding.Warning, place, `set it to ""`, "slot %s: its owner means nothing: %v", slot, err)
+			m.report.add(finding.Warning, place, `set it to ""`, "slot %s: its owner is not valid: %v", slot, err)
 		}
 		if err != nil || owner.Free() {
 			continue
@@ -302,9 +302,9 @@ func judge(configuration, instance string, desired []map[string]any, found exist
 		if strings.HasPrefix(what, "Job ") {
 			add(what, "kept", "not run again")
 		} else if strings.HasPrefix(what, "Service ") {
-			add(what, "left", "nothing renders it: it goes when its owner goes")
+			add(what, "left", "no template renders it: it is deleted with its owner")
 		} else {
-			add(what, "left", "nothing renders it: the capacity has no slot for it, or its node does not see the device")
+			add(what, "left", "no template renders it: the capacity has no slot for it, or its node does not see the device")
 		}
 	}
 	return all

@@ -29,7 +29,7 @@ type installation struct {
 
 // titles say what the levels of findings mean here.
 var titles = [...]string{
-	finding.Error: "Settle before the move", finding.Warning: "Works differently afterwards", finding.Note: "Notes",
+	finding.Error: "Solve before the move", finding.Warning: "Works differently afterwards", finding.Note: "Notes",
 }
 
 // objectOutcome is what happens to one object or slot: kept, created, deleted, freed, left

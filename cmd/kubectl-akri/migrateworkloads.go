@@ -208,7 +208,7 @@ func (m *migration) directories(w *workload) {
 		if dir := w.hostPath(directory.inside); dir != "" && dir != directory.inside {
 			set := directory.value + "=" + strings.TrimSuffix(dir, directory.below)
 			m.report.add(finding.Warning, w.place(), "install the chart with --set "+set,
-				"the nodes have another directory than the default for %s", directory.value)
+				"the nodes do not use the default directory for %s", directory.value)
 		}
 	}
 }
@@ -232,26 +232,26 @@ func (m *migration) handlers(all []workload) {
 				provided[name] = true
 				if users[name] != "" {
 					m.report.add(finding.Warning, w.place(), "install the chart with --set handlers."+name+".enabled=true",
-						"the handler %s is part of Akri's agent and ends with it", name)
+						"the handler %s is part of Akri's agent and stops with it", name)
 				}
 			}
 		case role != ofHandler:
 		case name == "":
 			m.report.add(finding.Warning, w.place(),
 				"permit them with agent.args of the chart: --allow-device-files=NAME=/dev, with the name that it registers",
-				"a handler of your own goes on working; but the device files and mounts of its devices reach containers only if the agents permit them")
+				"a handler of your own keeps working, but device files and mounts of its devices reach containers only if the agents permit them")
 		case users[name] == "":
 			m.report.add(finding.Warning, w.place(), "restart it after the move",
 				"no Configuration uses the handler %s, so it does not notice that the agents are new", name)
 		default:
 			m.report.add(finding.Note, w.place(), "",
-				"the handler %s goes on working unchanged; this Akri has its own, which can replace it later", name)
+				"the handler %s keeps working unchanged; the new Akri has its own, which can replace it later", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(users)) {
 		if !provided[name] {
-			m.report.add(finding.Note, "handler "+name, "see that it runs, and restart it after the move if a Configuration says HandlerMissing",
-				"%s: no handler of this name was found: it may be one of your own, connect by network, or run outside of Kubernetes", users[name])
+			m.report.add(finding.Note, "handler "+name, "check that it runs, and restart it after the move if a Configuration says HandlerMissing",
+				"%s: no handler of this name was found: it may be your own, connect over the network, or run outside of Kubernetes", users[name])
 		}
 	}
 }
@@ -270,8 +270,8 @@ func (m *migration) webhooks(ctx context.Context) error {
 					m.report.add(finding.Warning, place, "delete it before the new Akri is installed, as in docs/migrate-from-akri.md",
 						"Akri's webhook rejects Configurations with fields that it does not know, such as instanceBrokerResources")
 				default:
-					m.report.add(finding.Note, place, "see that it admits fields that Akri does not have, such as instanceBrokerResources",
-						"somebody else's webhook judges Configurations, and stays")
+					m.report.add(finding.Note, place, "check that it admits fields that Akri does not have, such as instanceBrokerResources",
+						"a webhook that is not Akri's validates Configurations, and stays")
 				}
 			}
 		}

@@ -25,10 +25,10 @@ func newNodes(streams cli.Streams, a access) *cobra.Command {
 		Short: "Show the agents: readiness, devices, slots and failures by node",
 		Long: `Show the agents: readiness, devices, slots and failures by node.
 
-All of it is in the API server: Akri's Pods, Deployments and DaemonSets, Nodes, Instances,
-and the status of Configurations. A note says what you may not list, and what Akri itself
-lacks, with the remedy. Akri is searched in all namespaces, or else in akri-system,
-whatever the kubeconfig says, unless you give another with -n.`,
+The command reads everything from the API server: Akri's Pods, Deployments and DaemonSets,
+Nodes, Instances, and the status of Configurations. A note says what you may not list, and
+what Akri itself lacks, with the remedy. The command looks for Akri in all namespaces, or
+else in akri-system, whatever the kubeconfig says, unless you name a namespace with -n.`,
 		Example: `  kubectl akri nodes        # a line per node
   kubectl akri nodes node1  # all about one node`,
 		Args:              cobra.MaximumNArgs(1),

@@ -43,8 +43,8 @@ func TestAuthorOfOneNamespace(t *testing.T) {
 	author.run("", "why", "cam").want(t, 0, "Configuration "+w.Namespace+"/cam", noPods)
 	author.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1", noPods)
 	author.run("", "diff", "cam").want(t, 1, "cam-1-svc")
-	author.run("", "rbac", "cam").want(t, 0, "- secrets", "note: these are all roles that are needed")
-	author.run("", "version").want(t, 0, "kubectl-akri", "note: no permission to list Pods, so a cause can be missing (the ClusterRole")
+	author.run("", "rbac", "cam").want(t, 0, "- secrets", "note: these are all the roles that are needed")
+	author.run("", "version").want(t, 0, "kubectl-akri", "note: no permission to list Pods, so a cause may be missing (the ClusterRole")
 	author.run("", "nodes").want(t, 0, "NODE", "note: no permission to list Pods, ",
 		"note: no permission to list Instances in other namespaces, ")
 

@@ -55,9 +55,10 @@ Configuration with serviceAccountName, a Role for that ServiceAccount and one th
 lets the controller and the admission webhook impersonate it. A Role for the Secrets
 and ConfigMaps in its discoveryProperties lets agents read them, on every node.
 
-The API server says what is granted if you may create subjectaccessreviews, as the
-ClusterRole akri-diagnose permits. If not, or with -f and no cluster, all roles are
-printed. Kinds that the cluster does not have are left out; the exit code is then 1.`,
+To ask the API server what is granted, you need permission to create subjectaccessreviews,
+which the ClusterRole akri-diagnose grants. Without it, or with -f and no cluster, all
+roles are printed. Kinds that the cluster does not have are left out; the exit code is
+then 1.`,
 		Example: `  kubectl akri rbac -f configuration.yaml
   kubectl akri rbac akri-shifu | kubectl apply -f -`,
 		Args:              cobra.MaximumNArgs(1),
@@ -127,8 +128,8 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		text.WriteString(roles)
 	}
 	if o.unasked != nil {
-		fmt.Fprintf(streams.Err, "note: these are all roles that are needed, also those that the cluster grants already: "+
-			"could not ask it, which the ClusterRole akri-diagnose permits: %v\n", o.unasked)
+		fmt.Fprintf(streams.Err, "note: these are all the roles that are needed, including those that the cluster already grants: "+
+			"could not ask it, for which the ClusterRole akri-diagnose grants permission: %v\n", o.unasked)
 	}
 	if _, err := fmt.Fprint(streams.Out, text.String()); err != nil {
 		return fmt.Errorf("print: %w", err)

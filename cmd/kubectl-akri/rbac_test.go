@@ -123,7 +123,7 @@ func TestRBACGoesOn(t *testing.T) {
 	if all, some := w.run(example, "rbac", "-f", "-"), reader.run(example, "rbac", "-f", "-"); all.out != some.out {
 		t.Errorf("got without the permission to ask\n%s\nwant\n%s", some.out, all.out)
 	} else {
-		some.want(t, 0, "note: these are all roles that are needed", "the ClusterRole akri-diagnose permits",
+		some.want(t, 0, "note: these are all the roles that are needed", "the ClusterRole akri-diagnose grants",
 			`cannot create resource "subjectaccessreviews"`)
 	}
 }
@@ -231,7 +231,7 @@ func TestBuiltInKindsNeedNoCluster(t *testing.T) {
 	}
 	w.run(example, "rbac", "-f", "-").want(t, 0)
 	run(t, example, "rbac", "-f", "-", "--kubeconfig", filepath.Join(t.TempDir(), "none"), "-n", "plant").want(t, 0,
-		"name: akri-controller-plant-cam", "note: these are all roles that are needed")
+		"name: akri-controller-plant-cam", "note: these are all the roles that are needed")
 }
 
 func empty(kind, namespace string) *unstructured.Unstructured {

@@ -21,7 +21,7 @@ import (
 // instead, and the command goes on without the result.
 func (c *cluster) permitted(action string, err error) error {
 	if err == nil || apierrors.IsForbidden(err) {
-		note := "no permission to " + action + ", so a cause can be missing (the ClusterRole akri-diagnose permits it)"
+		note := "no permission to " + action + ", so a cause may be missing (the ClusterRole akri-diagnose grants it)"
 		if err != nil && !slices.Contains(c.notes, note) {
 			c.notes = append(c.notes, note)
 		}

@@ -206,7 +206,7 @@ func (t *retried) RoundTrip(request *http.Request) (*http.Response, error) {
 		problem = errors.New(response.Status)
 	}
 	if failed := problem != nil && request.Context().Err() == nil; !t.failed.Swap(failed) && failed {
-		fmt.Fprintf(t.notes, "note: the API server does not answer, or fails, so changes are missing until that ends: %v\n", problem)
+		fmt.Fprintf(t.notes, "note: the API server does not answer, or fails, so changes are missing until it answers again: %v\n", problem)
 	}
 	return response, err
 }

@@ -27,14 +27,14 @@ func newVersion(streams cli.Streams, a access) *cobra.Command {
 		Use:   "version",
 		Short: "Show the versions of all parts, and whether they differ",
 		Long: `Show the versions of kubectl-akri, Kubernetes, the controller, each replica of the
-webhook, and the agents and handlers of each node with their kubelets. What differs from
-the controller's version is named, with what to do about it, and what Akri does without
-in this version of Kubernetes.
+webhook, and the agents and handlers of each node with their kubelets. If a version differs
+from the controller's, the command says so, and what to do about it. It also names the
+features that Akri lacks in this version of Kubernetes.
 
-The version of a Pod is the tag of its image, or its label app.kubernetes.io/version.
-Akri is searched in all namespaces, or else in akri-system, whatever the kubeconfig says,
-unless you give another with -n. A note says what you may not list; kubelets are shown if
-you may list nodes.`,
+The version of a Pod is the tag of its image, or its label app.kubernetes.io/version. The
+command looks for Akri in all namespaces, or else in akri-system, whatever the kubeconfig
+says, unless you name a namespace with -n. A note says what you may not list; kubelets are
+shown if you may list nodes.`,
 		Example: `  kubectl akri version
   kubectl akri version --check  # exit with 1 if versions differ or are unknown`,
 		Args:              cobra.NoArgs,

@@ -46,7 +46,7 @@ func ofTexts(level templating.Level, field templating.Path, value any) (warnings
 	case string:
 		if strings.Contains(value, "{{") || value == "PLACEHOLDER" {
 			return templating.Diagnostics{warning(field,
-				"this text is not replaced: in Akri's old fields, only {{PLACEHOLDER}} is, as a name in requests and limits",
+				"this text is not replaced: in Akri's old fields, only {{PLACEHOLDER}} is replaced, as a name in requests and limits",
 				"write an expression in "+level.String()+", to which kubectl akri convert moves the field")}
 		}
 	case []any:

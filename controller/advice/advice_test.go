@@ -42,7 +42,7 @@ func warned(t *testing.T, level templating.Level, capacity int64, text string) s
 
 // An update is warned of if, and only if, it cannot make progress.
 func TestUpdates(t *testing.T) {
-	const remedy = `end the old Pod first, with two lines in the spec of the Deployment, "strategy:" and ` +
+	const remedy = `stop the old Pod first, with two lines in the spec of the Deployment, "strategy:" and ` +
 		`"  rollingUpdate: {maxSurge: 0, maxUnavailable: 1}"`
 	one, two := `{limits: {"{{ RESOURCE_NAME }}": "1"}}`, `{limits: {"{{ RESOURCE_NAME }}": 2}}`
 	deployment := func(update string) string { return "strategy: {rollingUpdate: {" + update + "}}, " }
@@ -52,8 +52,8 @@ func TestUpdates(t *testing.T) {
 		capacity              int64
 		want                  string // part of the warning; empty for none
 	}{
-		"the only slot": {resources: one, capacity: 1, want: "spec.strategy: an update waits for ever, because it starts a new Pod before " +
-			"it ends an old one, and there is no slot for the new one (Pods: 1, slots for each: 1, of others: 0, in all: 1); " + remedy},
+		"the only slot": {resources: one, capacity: 1, want: "spec.strategy: an update waits forever, because it starts a new Pod before " +
+			"it stops an old one, and there is no slot for the new one (Pods: 1, slots for each: 1, of others: 0, in all: 1); " + remedy},
 		"a slot more":                      {resources: one, capacity: 2},
 		"two of three slots":               {resources: two, capacity: 3, want: "(Pods: 1, slots for each: 2, of others: 0, in all: 3)"},
 		"two of four slots":                {resources: two, capacity: 4},
@@ -179,7 +179,7 @@ func TestAnyDevice(t *testing.T) {
 	const pod = `spec: {containers: [{name: a, image: a}, ` +
 		`{name: c, image: c, resources: {requests: {akri.sh/cam: 1}, limits: {akri.sh/cam: 1}}}]}`
 	const metadata = `metadata: {name: "{{ INSTANCE_NAME }}"}, `
-	const want = "containers[1].resources: it requests any device of the Configuration, perhaps another than that of its Instance; " +
+	const want = "containers[1].resources: it requests any device of the Configuration, perhaps not that of its Instance; " +
 		"write {{ RESOURCE_NAME }}"
 	for text, want := range map[string]string{
 		`{apiVersion: v1, kind: Pod, ` + metadata + pod + `}`:                                       "spec." + want,

@@ -48,7 +48,7 @@ func InitContainers(pod *corev1.PodSpec, path templating.Path) (warnings templat
 			continue
 		}
 		warnings = append(warnings, warning(append(slices.Clip(path), templating.Key("initContainers"), templating.Index(i)),
-			fmt.Sprintf("the init container %s requests a device, which the Pod has until it ends, "+
+			fmt.Sprintf("the init container %s requests a device, which the Pod has until it terminates, "+
 				"and the Pod may be killed when the kubelet restarts", container.Name),
 			"request the device in the containers only, or make it a sidecar with restartPolicy: Always"))
 	}
@@ -85,7 +85,7 @@ func (m *Member) ofPods() (warnings templating.Diagnostics) {
 			if anyDevice > 0 && m.Origin.Level == templating.InstanceLevel {
 				warnings = append(warnings, warning(
 					append(slices.Clip(spec), templating.Key("containers"), templating.Index(i), templating.Key("resources")),
-					"it requests any device of the Configuration, perhaps another than that of its Instance", "write "+name))
+					"it requests any device of the Configuration, perhaps not that of its Instance", "write "+name))
 			}
 		}
 	}

@@ -86,5 +86,5 @@ func (m *Member) confuses(other, first *Member) (whose, hint string) {
 		slices.ContainsFunc(slices.Collect(maps.Keys(selector)), own)), other.name() == m.name():
 		return "", ""
 	}
-	return whose, `select "{` + m.label() + `, component: NAME}", and add "component: NAME" to the labels of the Pods that are meant`
+	return whose, `select "{` + m.label() + `, component: NAME}", and add "component: NAME" to the labels of the Pods that it should select`
 }

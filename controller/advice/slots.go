@@ -21,7 +21,7 @@ import (
 // EndOldPodFirst is the remedy for a Deployment whose update waits for ever. It can be applied
 // to one that exists, unlike type: Recreate, which the API server refuses because the existing
 // object has the defaults of rollingUpdate.
-const EndOldPodFirst = `end the old Pod first, with two lines in the spec of the Deployment, "strategy:" and ` +
+const EndOldPodFirst = `stop the old Pod first, with two lines in the spec of the Deployment, "strategy:" and ` +
 	`"  rollingUpdate: {maxSurge: 0, maxUnavailable: 1}"`
 
 // count returns how many Pods run until the object is deleted: Jobs end, a DaemonSet has one
@@ -87,13 +87,13 @@ func ofSlots(members []Member) (warnings templating.Diagnostics) {
 			switch {
 			case total > all && first[resource].name() != last[resource].name():
 				if m == last[resource] {
-					warnings = append(warnings, m.at(nil, fmt.Sprintf("the Pods of this template and of %s want more slots of a device than "+
-						"there are, so some wait for ever (slots wanted: %d, in all: %d)", first[resource].name(), total, all),
+					warnings = append(warnings, m.at(nil, fmt.Sprintf("the Pods of this template and of %s request more slots of a device than "+
+						"there are, so some wait forever (slots wanted: %d, in all: %d)", first[resource].name(), total, all),
 						fmt.Sprintf("set spec.capacity to %d or more, or request the device in fewer Pods", total+each)))
 				}
 			case m.surges() && total+each > all:
-				warnings = append(warnings, m.at(templating.Keys("spec", "strategy"), fmt.Sprintf("an update waits for ever, because it starts a new "+
-					"Pod before it ends an old one, and there is no slot for the new one (Pods: %d, slots for each: %d, of others: %d, in all: %d)",
+				warnings = append(warnings, m.at(templating.Keys("spec", "strategy"), fmt.Sprintf("an update waits forever, because it starts a new "+
+					"Pod before it stops an old one, and there is no slot for the new one (Pods: %d, slots for each: %d, of others: %d, in all: %d)",
 					m.count(), each, total-each*m.count(), all), EndOldPodFirst))
 			}
 		}

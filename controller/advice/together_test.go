@@ -119,7 +119,7 @@ func TestTogether(t *testing.T) {
 		"a surge where another workload has the other slot": {
 			capacity: 2, templates: workload("Deployment", "{{ INSTANCE_NAME }}", `{app: a, `+ofDevice+`}`, "{app: a}", "") +
 				workload("StatefulSet", "{{ INSTANCE_NAME }}", `{app: b, `+ofDevice+`}`, "{app: b}", ""),
-			want: []string{"instanceBrokerResources[0].spec.strategy: an update waits for ever, because it starts a new Pod before it ends an " +
+			want: []string{"instanceBrokerResources[0].spec.strategy: an update waits forever, because it starts a new Pod before it stops an " +
 				"old one, and there is no slot for the new one (Pods: 1, slots for each: 1, of others: 1, in all: 2); " + EndOldPodFirst},
 			mended: workload("Deployment", "{{ INSTANCE_NAME }}", `{app: a, `+ofDevice+`}`, "{app: a}",
 				"strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}") +
@@ -127,15 +127,15 @@ func TestTogether(t *testing.T) {
 		},
 		"more Pods than slots": {
 			capacity: 1, templates: ownOne + strings.ReplaceAll(ownTwo, recreate, ""),
-			want: []string{"instanceBrokerResources[1]: the Pods of this template and of instanceBrokerResources[0] want more slots of a device " +
-				"than there are, so some wait for ever (slots wanted: 2, in all: 1); set spec.capacity to 3 or more"},
+			want: []string{"instanceBrokerResources[1]: the Pods of this template and of instanceBrokerResources[0] request more slots of a " +
+				"device than there are, so some wait forever (slots wanted: 2, in all: 1); set spec.capacity to 3 or more"},
 			mended: ownOne + strings.ReplaceAll(ownTwo, recreate, ""), enough: 3,
 		},
 		"two Deployments and a Service with LABEL_SELECTOR": {
 			capacity: 2, templates: one + two + named(service(all, "")),
 			want: []string{
 				"instanceBrokerResources[0].spec.selector.matchLabels: it selects not only its own Pods, but also those of instanceBrokerResources[1]" +
-					overlap + `select "{` + ofDevice + `, component: NAME}", and add "component: NAME" to the labels of the Pods that are meant` +
+					overlap + `select "{` + ofDevice + `, component: NAME}", and add "component: NAME" to the labels of the Pods that it should select` +
 					immutable,
 				"instanceBrokerResources[1].spec.selector.matchLabels: ",
 				"instanceBrokerResources[2].spec.selector: it selects not only the Pods of instanceBrokerResources[0], " +

@@ -27,7 +27,7 @@ func ConflictError(what string, claim ownership.Claim, state ownership.State) *p
 	found := finding.Mistake{
 		Cause: what + " exists and was not created for this Configuration",
 		Hint: "give the template another metadata.name, or annotate it akri.sh/on-conflict: adopt, " +
-			"which takes over what has no owner, or skip, which leaves it as it is",
+			"which takes over an object without an owner, or skip, which leaves it as it is",
 	}
 	if state.Owner != "" && state.Confirmed && state.Parent.Namespace == claim.Parent.Namespace {
 		found.Cause = fmt.Sprintf("%s exists and belongs to %s", what, state.Parent)
@@ -54,8 +54,8 @@ func WatchError(kind schema.GroupVersionKind, resource schema.GroupVersionResour
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return plan.KindUnavailableError(kind, err)
 	}
-	return answer(v0.ReasonWatchFailed, fmt.Sprintf("%s cannot be watched, so that their objects are left alone; "+
-		"the controller keeps trying; check the API server, and the connection to it; the latest error is: %s",
+	return answer(v0.ReasonWatchFailed, fmt.Sprintf("%s cannot be watched, so their objects are left unchanged; "+
+		"the controller keeps trying; check the API server and the connection to it; the latest error is: %s",
 		resource.GroupResource(), serverSays(err)), err)
 }
 

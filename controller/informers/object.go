@@ -62,7 +62,7 @@ func Trim(full *unstructured.Unstructured) *Object {
 }
 
 // unjudged is the reason of an object whose content makes the judgment panic.
-const unjudged = "its readiness cannot be judged: the object's content is not as its kind requires"
+const unjudged = "its readiness cannot be evaluated: the object's content is not as its kind requires"
 
 // trim returns what is kept of an object. judge is the kind's standard. Anyone may
 // write the content of an object: if reading it panics, the object is not ready.

@@ -139,7 +139,7 @@ func (r Request) missingRight(said string) finding.Mistake {
 	case strings.Contains(said, "cannot impersonate"):
 		return finding.Mistake{
 			Cause: fmt.Sprintf("the controller may not impersonate ServiceAccount %s (spec.serviceAccountName)", r.Account),
-			Hint: fmt.Sprintf("in namespace %s, bind its own ServiceAccount to a Role that has the rule "+
+			Hint: fmt.Sprintf("in namespace %s, bind the controller's ServiceAccount to a Role that has the rule "+
 				"{apiGroups: [%q], resources: [serviceaccounts], resourceNames: [%s], verbs: [impersonate]}",
 				r.Account.Namespace, "", r.Account.Name),
 		}

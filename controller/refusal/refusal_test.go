@@ -81,7 +81,7 @@ func TestRead(t *testing.T) {
 func TestMissingRights(t *testing.T) {
 	account := types.NamespacedName{Namespace: "plant", Name: "cameras"}
 	for verb, want := range map[string]string{
-		"patch": "bind it to a Role", "impersonate": "bind its own ServiceAccount", "impersonate:user-info": "bind its own",
+		"patch": "bind it to a Role", "impersonate": "bind the controller's ServiceAccount", "impersonate:user-info": "bind the controller's",
 	} {
 		message := `services "s" is forbidden: User "u" cannot ` + verb + ` resource "services" in API group ""`
 		err := &apierrors.StatusError{ErrStatus: metav1.Status{Message: message}}

@@ -29,7 +29,7 @@ func newConvert(streams cli.Streams) *cobra.Command {
 	var o convertOptions
 	command := &cobra.Command{
 		Use:   "convert -f FILE",
-		Short: "Convert fields of the original Akri to those of today",
+		Short: "Convert fields of the original Akri to the current ones",
 		Long: `Convert a Configuration's brokerSpec, instanceServiceSpec and
 configurationServiceSpec to instanceBrokerResources and
 configurationBrokerResources that create the same objects. These fields remain
@@ -40,8 +40,8 @@ becomes discoveryHandler, properties becomes brokerProperties, brokerPodSpec or
 brokerJobSpec in spec is converted like one in brokerSpec, and units is removed.
 
 Finalizers, status and other metadata that the cluster has set are removed. All other
-lines of the files stay as they are, with their comments. Maps in one line that
-change, as in JSON, become several. Differences are reported on stderr.`,
+lines of the files stay as they are, with their comments. A map in one line, as in
+JSON, is split into several lines if it changes. Differences are reported on stderr.`,
 		Example: `  kubectl akri convert -f old.yaml > new.yaml
   kubectl get akric akri-onvif -o yaml | kubectl akri convert -f -`,
 		Args: noArgs,

@@ -32,8 +32,8 @@ func newInit(streams cli.Streams) *cobra.Command {
 		Use:   "init (" + strings.Join(starts, " | ") + ")",
 		Short: "Print a Configuration and a Deployment to start from",
 		Long: `Print a Configuration that finds a kind of device, with a Deployment for each device that
-is found, and comments about what is usually changed. The Deployment of a stick is on its
-own: it uses the stick on whichever node that is plugged in.`,
+is found, and comments about what is usually changed. The Deployment of a stick is a
+separate object: it uses the stick, whichever node the stick is plugged into.`,
 		Example: `  lsusb  # prints 10c4:ea60 for the stick
   kubectl akri init stick --usb 10c4:ea60 --name zigbee > zigbee.yaml
   kubectl akri discover -f zigbee.yaml  # what does it find?`,
@@ -61,7 +61,7 @@ own: it uses the stick on whichever node that is plugged in.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&name, "name", "", "`name` of the Configuration (default: the kind of device)")
-	flags.StringVar(&usb, "usb", "", "only USB devices with these ids, as `VENDOR:PRODUCT`")
+	flags.StringVar(&usb, "usb", "", "only USB devices with these IDs, as `VENDOR:PRODUCT`")
 	flags.StringVar(&host, "host", "", "`host` of the OPC UA server or of the MQTT broker")
 	return command
 }

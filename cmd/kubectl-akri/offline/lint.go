@@ -38,12 +38,12 @@ func newLint(streams cli.Streams) *cobra.Command {
 		Long: `Report all errors in Configurations: unknown and missing fields, wrong types and
 values, template errors, kinds that are not allowed. Then render the templates, for
 the given Instances or for two sample devices; errors that occur with sample
-devices are warnings. The fields and types of rendered Pods, Deployments and other
-kinds built into Kubernetes are checked too, and so are the ports of Services and
-discoveryDetails of the built-in discovery handlers.
+devices are warnings. Also check the fields and types of rendered Pods, Deployments
+and other kinds built into Kubernetes, the ports of Services, and discoveryDetails of
+the built-in discovery handlers.
 
 With -o json or yaml, the findings are printed as a list, each with its level (error
-or warning), file, line, column, path, message and remedy, as far as they are known.
+or warning), file, line, column, path, message and remedy, if they are known.
 
 The exit code is 0 if there are no errors, 1 if there are errors, and 2 if a file
 cannot be read.`,

@@ -34,7 +34,7 @@ A test is a directory with a configuration.yaml, an expected.yaml and optionally
 instances.yaml. All tests in and below DIR are run; DIR/... means the same. The
 default is the current directory.
 
-A test fails, too, if the API server would refuse its Configuration or one of its
+A test also fails if the API server would reject its Configuration or one of its
 Instances: a field that does not exist, or a value that its type does not allow.`,
 		Example: `  kubectl akri test examples
   kubectl akri test --update examples/debug-echo   # then read git diff`,

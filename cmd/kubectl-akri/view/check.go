@@ -80,8 +80,8 @@ func (f *NodeFacts) checkNodes() Checks {
 		case r.Agent == "ready":
 			ready++
 			if at >= 0 && len(r.Devices) > 0 && !slices.ContainsFunc(r.Devices, listed) {
-				unknown = append(unknown, findingf("if they are not new, it has another directory (kubelet.rootDir in the chart), or its log "+
-					"says why it refuses them", "The kubelet of node %s knows none of its devices, so no Pod gets one there.", r.Node)...)
+				unknown = append(unknown, findingf("if they are not new, set the kubelet's directory (kubelet.rootDir in the chart), or look in its "+
+					"log for why it refuses them", "The kubelet of node %s does not offer any of its devices, so Pods get none there.", r.Node)...)
 			}
 		case len(all) == 0:
 			broken = append(broken, findingf("kubectl akri nodes "+r.Node, "The agent of node %s does not work: %s", r.Node, r.Problem)...)

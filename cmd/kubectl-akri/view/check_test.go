@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 			},
 			[]string{"ok    agents: ready on 1 node; 1 node without one\n"}},
 		"the kubelet knows no device": {func(f *NodeFacts) { f.Nodes[0].Status.Capacity = nil },
-			[]string{"FAIL  kubelets:\n  The kubelet of node node1 knows none of its devices, so no Pod gets one there.\n",
+			[]string{"FAIL  kubelets:\n  The kubelet of node node1 does not offer any of its devices, so Pods get none there.\n",
 				"kubelet.rootDir in the chart"}},
 		"there is no device": {func(f *NodeFacts) { f.Instances = nil }, []string{"ok    kubelets: know the devices of their nodes"}},
 		"a handler does not run": {func(f *NodeFacts) { f.Workloads[3].Ready = 0 },

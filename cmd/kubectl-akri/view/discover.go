@@ -24,7 +24,7 @@ func (f *Facts) ConcludeDiscovery(node string) {
 	if complaint := f.System.nodeProblem(node); complaint != "" {
 		f.Findings = findingf(nodeRemedy(node), "Node %s %s.", node, complaint)
 	} else if cause, remedy := f.System.agentProblem(node); cause != "" {
-		f.Findings = findingf(remedy, "Node %s has no agent that works: %s", node, cause)
+		f.Findings = findingf(remedy, "Node %s has no working agent: %s", node, cause)
 	}
 }
 

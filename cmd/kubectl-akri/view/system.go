@@ -100,7 +100,7 @@ func (s *System) broken(w *Workload) []finding.Mistake {
 	case w.Wanted == 0 && w.Kind == "Deployment":
 		cause, remedy = "it has 0 replicas", "kubectl scale --replicas=1 "+object
 	case w.Wanted == 0:
-		cause, remedy = "its nodeSelector or its tolerations fit no node", placement
+		cause, remedy = "no node matches its nodeSelector and tolerations", placement
 	}
 	for i := range s.Pods {
 		pod := &s.Pods[i]
@@ -138,7 +138,7 @@ const placement = "if it should run there: correct nodeSelector or tolerations o
 func (w *Workload) excludes(node *corev1.Node) string {
 	for _, key := range slices.Sorted(maps.Keys(w.Pod.NodeSelector)) {
 		if value := w.Pod.NodeSelector[key]; node.Labels[key] != value {
-			return fmt.Sprintf("the nodeSelector of DaemonSet %s wants %s=%s, which node %s does not have", w.Name, key, value, node.Name)
+			return fmt.Sprintf("the nodeSelector of DaemonSet %s requires %s=%s, which node %s does not have", w.Name, key, value, node.Name)
 		}
 	}
 	for _, taint := range node.Spec.Taints {

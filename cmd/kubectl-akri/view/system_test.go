@@ -87,22 +87,22 @@ func TestSystem(t *testing.T) {
 				s.Workloads[2].Pod.NodeSelector = map[string]string{"iot": "yes"}
 			},
 			[]string{"DaemonSet akri-system/akri-agent is not ready, so no devices are found, and Pods get none:\n" +
-				"its nodeSelector or its tolerations fit no node → if it should run there: correct nodeSelector"}},
+				"no node matches its nodeSelector and tolerations → if it should run there: correct nodeSelector"}},
 		"a nodeSelector excludes the agent of the node": {
 			func(s *System) { s.Pods, s.Workloads[2].Pod.NodeSelector = s.Pods[1:], map[string]string{"iot": "yes"} },
-			[]string{"the nodeSelector of DaemonSet akri-agent wants iot=yes, which node node1 does not have → if it should run there"}},
+			[]string{"the nodeSelector of DaemonSet akri-agent requires iot=yes, which node node1 does not have → if it should run there"}},
 		"a taint excludes the agent of the node": {
 			func(s *System) {
 				s.Pods = s.Pods[1:]
 				s.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/unschedulable", Effect: corev1.TaintEffectNoSchedule},
 					{Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule}, {Key: "gpu", Value: "a", Effect: corev1.TaintEffectNoSchedule}}
 			},
-			[]string{"Node node1, which sees the device, has no agent that works: " +
+			[]string{"Node node1, which sees the device, has no working agent: " +
 				"DaemonSet akri-agent does not tolerate the taint gpu=a:NoSchedule of node node1 → " +
 				"if it should run there: correct nodeSelector or tolerations of the DaemonSet"}},
 		"the agent of the node crashes": {
 			func(s *System) { s.Pods[0].Status = waiting("", "CrashLoopBackOff", "").Status },
-			[]string{"Node node1, which sees the device, has no agent that works: Pod agent-a does not run: CrashLoopBackOff → " +
+			[]string{"Node node1, which sees the device, has no working agent: Pod agent-a does not run: CrashLoopBackOff → " +
 				"kubectl describe pod -n akri-system agent-a, and kubectl logs -n akri-system agent-a"}},
 		"the agent of another node crashes": {func(s *System) { s.Pods[1].Status = waiting("", "CrashLoopBackOff", "").Status },
 			[]string{"No problem found"}},
@@ -128,7 +128,7 @@ func TestSystem(t *testing.T) {
 				}}
 				s.Pods[0] = p
 			},
-			[]string{"Node node1, which sees the device, has no agent that works: " +
+			[]string{"Node node1, which sees the device, has no working agent: " +
 				"Pod agent-a cannot be scheduled: 1 Insufficient memory. → kubectl describe pod"}},
 		"Akri is not in the namespace of -n": {func(s *System) { without("akri-agent")(s); s.Pods, s.Namespace = nil, "x" },
 			[]string{"Akri's agent is not in namespace x (-n): no devices are found, and Pods get none. → without -n"}},

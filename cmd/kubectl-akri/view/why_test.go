@@ -148,7 +148,8 @@ func TestConclude(t *testing.T) {
 				f.Instance.Spec.Capacity = 1
 				f.Pods = []corev1.Pod{pending("three", "akri.sh/cam-1", short)}
 			},
-			[]string{"the only slot is in use on node1. → the agent frees a slot within minutes after its Pod has ended: kubectl akri nodes node1",
+			[]string{"the only slot is in use on node1. → the agent frees a slot within minutes after its Pod has terminated: " +
+				"kubectl akri nodes node1",
 				"Slot cam-1-0 is in use on node node1, but no Pod there requests the device."},
 		},
 		"slots free where the Pod may not run": {

@@ -170,7 +170,7 @@ func TestConcludeConfiguration(t *testing.T) {
 		},
 		"a misspelled handler": {
 			func(f *Facts) { missingHandler(f, "udve") },
-			[]string{"Akri has none with this name, but debugEcho, http, mdns, mqtt, onvif, opcua, udev"},
+			[]string{"Akri has no handler with this name, only debugEcho, http, mdns, mqtt, onvif, opcua, udev"},
 		},
 		"nothing found": {
 			func(f *Facts) { f.Instances = nil },
@@ -207,7 +207,7 @@ func TestConcludeConfiguration(t *testing.T) {
 				f.Pods = []corev1.Pod{revision(wants(pod("old", "node2", "akri.sh/cam"), "2"), "a"),
 					revision(wants(pending("new", "akri.sh/cam", short), "2"), "b")}
 			},
-			[]string{"is to replace Pod old, which Deployment cam-1 ends only when the new Pod is ready. → end the old Pod first"},
+			[]string{"is meant to replace Pod old, which Deployment cam-1 stops only when the new Pod is ready. → stop the old Pod first"},
 		},
 		"more than there are": {
 			func(f *Facts) {

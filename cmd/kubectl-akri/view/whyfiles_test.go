@@ -43,7 +43,7 @@ func TestFilesChanged(t *testing.T) {
 		want  []string
 	}{
 		"before the change": {healthy(changed(first)), []string{one + "/dev/2. Containers that use " +
-			"the device get the former ones, also when they restart. → kubectl delete pod -n plant one; with a variable that has the value " +
+			"the device get the former files, even when they restart. → kubectl delete pod -n plant one; with a variable that has the value " +
 			"{{ INSTANCE_PROPERTIES.AKRI_DEVICE_PATHS }} in its template, Akri replaces it next time"}},
 		"after the change":              {healthy(changed(startedAt(first, 11, 45))), []string{"No problem found"}},
 		"a device without files":        {gone, []string{one + "none. "}},

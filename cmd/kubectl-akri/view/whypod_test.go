@@ -63,8 +63,9 @@ func TestConcludePod(t *testing.T) {
 				taken(f)
 				f.Pods[0] = revision(f.Pods[0], "a")
 			}),
-			[]string{"(Pod one).\nIt is to replace Pod one, which Deployment cam-1 ends only when the new Pod is ready. → end the old Pod first, " +
-				`with two lines in the spec of the Deployment, "strategy:" and "  rollingUpdate: {maxSurge: 0, maxUnavailable: 1}"; if Akri has`},
+			[]string{"(Pod one).\nIt is meant to replace Pod one, which Deployment cam-1 stops only when the new Pod is ready. → " +
+				`stop the old Pod first, with two lines in the spec of the Deployment, "strategy:" and ` +
+				`"  rollingUpdate: {maxSurge: 0, maxUnavailable: 1}"; if Akri has`},
 		},
 		"an update that ends the old Pod": {
 			podFacts(revision(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), "b"), func(f *Facts) {
@@ -174,7 +175,7 @@ func TestPodNotes(t *testing.T) {
 		"two Instances'": {nil, []corev1.Container{container("app", "akri.sh/cam-1", "akri.sh/mic-2")},
 			"devices of akri.sh/cam-1 and akri.sh/mic-2 have the same properties (NAME, URL): the kubelet chooses"},
 		"an init container": {[]corev1.Container{container("init", "akri.sh/cam-1")}, []corev1.Container{container("app", "akri.sh/cam-1")},
-			"the init container init requests a device, which the Pod has until it ends, and the Pod may be killed"},
+			"the init container init requests a device, which the Pod has until it terminates, and the Pod may be killed"},
 	} {
 		facts.Pod.Spec.InitContainers, facts.Pod.Spec.Containers = c.inits, c.containers
 		if got := strings.Join(facts.notes(), "|"); !strings.Contains(got, c.want) || (c.want == "") != (got == "") {

@@ -80,7 +80,7 @@ func (f *Facts) filesChanged() (findings []finding.Mistake) {
 					findings = append(findings, findingf("kubectl delete pod -n "+pod.Namespace+" "+pod.Name+"; with a variable that has the value "+
 						"{{ INSTANCE_PROPERTIES."+v0.PropertyDevicePaths+" }} in its template, Akri replaces it next time",
 						"%s was started before the device files of Instance %s changed from %s to %s. Containers that use the device get the "+
-							"former ones, also when they restart.", f.podName(&pod), device.Name, former,
+							"former files, even when they restart.", f.podName(&pod), device.Name, former,
 						cmp.Or(device.Spec.BrokerProperties[v0.PropertyDevicePaths], "none"))...)
 				}
 			}

@@ -125,7 +125,7 @@ func (f *Facts) shortageOfSlots(waits string, pod *corev1.Pod, message string) [
 		cause, remedy := f.updateWaits(pod, resource)
 		release := "delete a Pod that uses the device, request fewer slots, or raise spec.capacity of the Configuration"
 		if len(users) == 0 && f.AllPods {
-			release = "the agent frees a slot within minutes after its Pod has ended: kubectl akri nodes " + nodes[0]
+			release = "the agent frees a slot within minutes after its Pod has terminated: kubectl akri nodes " + nodes[0]
 		}
 		return findingf(cmp.Or(remedy, release),
 			"%s%s in use on %s.%s", waits, all, holders, cause)

@@ -175,7 +175,7 @@ func (f *Facts) nodesDown() []finding.Mistake {
 	}
 	for _, name := range f.deviceNodes() {
 		if cause, remedy := f.System.agentProblem(name); cause != "" {
-			findings = append(findings, findingf(remedy, "Node %s, which sees the device, has no agent that works: %s", name, cause)...)
+			findings = append(findings, findingf(remedy, "Node %s, which sees the device, has no working agent: %s", name, cause)...)
 		}
 	}
 	return findings
@@ -229,7 +229,7 @@ func (f *Facts) discoveryFails() []finding.Mistake {
 			remedy = f.remedyOf(v0.ReasonForbidden)
 			if _, temporary := f.Configuration.Labels[v0.LabelDiscoverUntil]; temporary {
 				failure.Message = cause
-				remedy = "kubectl akri rbac -f FILE | kubectl apply -f - allows it to the Configuration in a file"
+				remedy = "kubectl akri rbac -f FILE | kubectl apply -f - allows it for the Configuration in a file"
 			}
 		}
 		findings = append(findings, findingf(remedy, "Discovery fails on node %s, handler %s: %s",
@@ -242,7 +242,7 @@ func (f *Facts) discoveryFails() []finding.Mistake {
 func (f *Facts) handlerRemedy() string {
 	name := f.Configuration.Spec.DiscoveryHandler.Name
 	if _, found := builtin.Validators[name]; !found {
-		return "Akri has none with this name, but " + strings.Join(slices.Sorted(maps.Keys(builtin.Validators)), ", ")
+		return "Akri has no handler with this name, only " + strings.Join(slices.Sorted(maps.Keys(builtin.Validators)), ", ")
 	}
 	return "with the chart, --set handlers." + name + ".enabled=true installs this one; its Pods: kubectl get pods -A | grep discovery"
 }
@@ -349,7 +349,7 @@ func (f *Facts) objectsNotReady() []finding.Mistake {
 		name := fmt.Sprintf("%s -n %s %s", strings.ToLower(kindOf(object)), cmp.Or(object.Namespace, p.meta.Namespace), object.Name)
 		remedy := "kubectl describe " + name
 		if strings.HasPrefix(object.Reason, "waiting for the former") { // describe does not show finalizers
-			remedy = "kubectl get " + name + " -o yaml shows metadata.finalizers: who set them has to take them off"
+			remedy = "kubectl get " + name + " -o yaml shows metadata.finalizers: whoever set them must remove them"
 		}
 		findings = append(findings, findingf(remedy, "%s %s is not ready: %s", kindOf(object), object.Name, object.Reason)...)
 	}

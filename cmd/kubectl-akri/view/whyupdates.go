@@ -35,7 +35,7 @@ func (f *Facts) updateWaits(pod *corev1.Pod, resource string) (cause, remedy str
 		if old.DeletionTimestamp != nil {
 			return "", ""
 		}
-		cause = fmt.Sprintf("\nIt is to replace %s, which Deployment %s ends only when the new Pod is ready.", f.podName(old), deployment)
+		cause = fmt.Sprintf("\nIt is meant to replace %s, which Deployment %s stops only when the new Pod is ready.", f.podName(old), deployment)
 	}
 	if cause == "" {
 		return "", ""
