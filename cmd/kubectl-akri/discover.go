@@ -53,8 +53,8 @@ func newDiscover(streams cli.Streams, a access) *cobra.Command {
 
 The agents discover for a temporary Configuration without brokers. The command removes it
 when nothing has changed for the time of --settle since the first device or failure, after
---timeout, or on Ctrl+C. If the command is killed, Akri's controller removes it within a
-minute after --timeout. The exit code is 1 if no device was found.
+--timeout, or on Ctrl+C. If the command is killed, Akri's controller removes it a minute
+after --timeout. The exit code is 1 if no device was found.
 
 --set sets a key of discoveryDetails; dots lead into maps. A value that is valid JSON is
 used as JSON, any other as text. A key that is given several times becomes a list, and so
