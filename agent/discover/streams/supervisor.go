@@ -128,13 +128,7 @@ func (s *Supervisor) Snapshot(configuration types.NamespacedName) Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d := s.discoveries[configuration]; d != nil {
-		snapshot := d.view.At(time.Now())
-		for endpoint, from := range d.view.sources {
-			if told := from.contradiction.tell(); told != "" {
-				s.log.Warn("Discovery handlers describe a device differently", "configuration", configuration, "endpoint", endpoint, "err", told)
-			}
-		}
-		return snapshot
+		return d.view.At(time.Now())
 	}
 	return Snapshot{}
 }
@@ -230,19 +224,14 @@ func (d *discovery) opened(from *stream) {
 	d.handle(from, func() { d.view.Opened(from.entry.Endpoint, from.entry.Shared, time.Now()) })
 }
 
-func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) (err error) {
+func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) {
 	devices, complaint := devicesOf(message, from.entry, d.supervisor.permitted)
 	d.supervisor.metrics.message(from.entry.Name)
 	if complaint != "" {
 		d.supervisor.metrics.failure(from.entry.Name, "faulty_list")
 		d.supervisor.log.Warn("Discovery handler sent a faulty list", "configuration", d.name, "endpoint", from.entry.Endpoint, "err", complaint)
 	}
-	d.handle(from, func() {
-		if err = d.supervisor.admit(d.name, from.entry.Endpoint, bytesOf(devices)); err == nil {
-			d.view.Received(from.entry.Endpoint, devices, complaint, time.Now())
-		}
-	})
-	return err
+	d.handle(from, func() { d.view.Received(from.entry.Endpoint, devices, complaint, time.Now()) })
 }
 
 // count records that the endpoint of a stream has answered. A stream counts until an

@@ -3,12 +3,10 @@ package streams
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -104,9 +102,8 @@ type setup struct {
 type stateLog struct {
 	slog.Handler
 
-	mu       sync.Mutex
-	states   []string
-	warnings []string
+	mu     sync.Mutex
+	states []string
 }
 
 func (l *stateLog) Enabled(context.Context, slog.Level) bool { return true }
@@ -116,9 +113,6 @@ func (l *stateLog) Handle(_ context.Context, record slog.Record) error {
 	defer l.mu.Unlock()
 	if state, found := strings.CutPrefix(record.Message, "Discovery handler is "); found {
 		l.states = append(l.states, state)
-	}
-	if record.Level == slog.LevelWarn {
-		l.warnings = append(l.warnings, record.Message)
 	}
 	return nil
 }
@@ -339,49 +333,6 @@ func TestARegistrationOfAKnownEndpoint(t *testing.T) {
 	}
 	if err := s.registry.Register(registry.Entry{Endpoint: here, Shared: true}); err != nil || len(s.changed) != 1 {
 		t.Errorf("changed: %d notifications, %v; want one", len(s.changed), err)
-	}
-}
-
-// Two endpoints that describe a device differently are reported, and logged once.
-func TestContradiction(t *testing.T) {
-	s := newSetup(t)
-	first, second := s.handler("first"), s.handler("second")
-	defer first.serve(t)()
-	defer second.serve(t)()
-	endpoints := []registry.Endpoint{s.register(first), s.register(second)}
-	s.ask("")
-	for i, f := range []*fake{first, second} {
-		s.wantRequest(f, "")
-		message := devices("a")
-		message.Devices[0].Properties = map[string]string{"P": fmt.Sprint(i)}
-		f.send <- message
-	}
-	apart := func() bool { // the first of the sorted endpoints counts
-		s.supervisor.mu.Lock()
-		defer s.supervisor.mu.Unlock()
-		for _, endpoint := range endpoints {
-			if c := &s.supervisor.discoveries[door].view.sources[endpoint].contradiction; !c.since.IsZero() {
-				c.since = c.since.Add(-failureReportDelay)
-				return true
-			}
-		}
-		return false
-	}
-	for deadline := time.Now().Add(10 * time.Second); !apart(); time.Sleep(time.Millisecond) {
-		if snapshot := s.supervisor.Snapshot(door); len(snapshot.Failures) > 0 || time.Now().After(deadline) {
-			t.Fatalf("the snapshot is %s, want a contradiction that has begun", textOf(snapshot))
-		}
-	}
-	for range 2 {
-		if failures := s.supervisor.Snapshot(door).Failures; len(failures) != 1 || !slices.Contains(endpoints, failures[0].Endpoint) ||
-			!strings.Contains(failures[0].Message, `such as "a" have other properties`) {
-			t.Errorf("the failures are %v, want one about the device", failures)
-		}
-	}
-	s.states.mu.Lock()
-	defer s.states.mu.Unlock()
-	if want := []string{"Discovery handlers describe a device differently"}; !slices.Equal(s.states.warnings, want) {
-		t.Errorf("the log has the warnings %q, want %q", s.states.warnings, want)
 	}
 }
 
