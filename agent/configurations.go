@@ -16,14 +16,6 @@ import (
 	"akri.sh/akri/internal/metadata"
 )
 
-// The indexes of the Configurations.
-const (
-	byName = "name"
-	// byParent indexes the Configurations whose names the Instances of another
-	// Configuration may have, by the name of that one.
-	byParent = "parent"
-)
-
 // maxServed is the number of Configurations that a node serves, of those whose handler it has.
 // Each costs a stream to every endpoint of the handler.
 const maxServed = 400
@@ -51,16 +43,6 @@ func (c *cachedConfiguration) full() bool { return c.otherFailures >= v0.MaxDisc
 func newConfigurations(client dynamic.Interface, node string, changed func(types.NamespacedName)) (*configurations, error) {
 	c := &configurations{informer.Objects(client.Resource(v0.ConfigurationResource), nil,
 		func(object *unstructured.Unstructured) (metav1.Object, error) { return readConfiguration(object, node) })}
-	if err := c.informer.AddIndexers(cache.Indexers{byName: func(object any) ([]string, error) {
-		return []string{object.(*cachedConfiguration).Name}, nil
-	}, byParent: func(object any) ([]string, error) {
-		if parent, ok := v0.ParseInstanceName(object.(*cachedConfiguration).Name); ok {
-			return []string{parent}, nil
-		}
-		return nil, nil
-	}}); err != nil {
-		return nil, err
-	}
 	notify := func(configuration *cachedConfiguration) {
 		changed(keyOf(&configuration.Configuration))
 		for _, other := range c.conflicting(&configuration.Configuration) {
@@ -146,29 +128,15 @@ func (c *configurations) place(configuration *v0.Configuration, registered func(
 }
 
 // conflicting returns the Configurations in other namespaces that have a [v0.CommonResource]
-// with a Configuration, and are not being deleted: those with its name, with the name of
-// the one whose Instances may have its name, and with names that its Instances may have.
-func (c *configurations) conflicting(configuration *v0.Configuration) []*v0.Configuration {
-	objects := slices.Concat(c.indexed(byName, configuration.Name), c.indexed(byParent, configuration.Name))
-	if parent, ok := v0.ParseInstanceName(configuration.Name); ok {
-		objects = append(objects, c.indexed(byName, parent)...)
-	}
-	var others []*v0.Configuration
-	for _, object := range objects {
+// with a Configuration, and are not being deleted.
+func (c *configurations) conflicting(configuration *v0.Configuration) (others []*v0.Configuration) {
+	for _, object := range c.informer.GetStore().List() {
 		other := &object.(*cachedConfiguration).Configuration
-		if other.Namespace != configuration.Namespace && v0.Active(other) {
+		if other.Namespace != configuration.Namespace && v0.CommonResource(other.Name, configuration.Name) != "" && v0.Active(other) {
 			others = append(others, other)
 		}
 	}
 	return others
-}
-
-func (c *configurations) indexed(index, name string) []any {
-	objects, err := c.informer.GetIndexer().ByIndex(index, name)
-	if err != nil {
-		return nil // only for an unknown index
-	}
-	return objects
 }
 
 // compareAge orders Configurations, the oldest first.

@@ -228,12 +228,12 @@ func (r *reconciler) discover(configuration *v0.Configuration, found *failures) 
 		found.add(handler.Name, resolved.Err.Error())
 	}
 	if resolved.Err != nil || resolved.Pending {
-		r.streams.Hold(keyOf(configuration), handler.Name)
+		r.streams.Discover(keyOf(configuration), handler.Name, nil)
 		return false
 	}
-	r.streams.Discover(keyOf(configuration), streams.Request{Handler: handler.Name, Message: &protocol.DiscoverRequest{
+	r.streams.Discover(keyOf(configuration), handler.Name, &protocol.DiscoverRequest{
 		DiscoveryDetails: handler.DiscoveryDetails, DiscoveryProperties: resolved.Properties,
-	}})
+	})
 	return true
 }
 

@@ -23,9 +23,14 @@ var (
 	nodeLimit          = count{2000, 20_000}
 )
 
-// fullDelay is the delay before devices that the node has no place for are published, if
-// others have left.
-const fullDelay = 10 * time.Second
+const (
+	// fullDelay is the delay before devices that the node has no place for are published, if
+	// others have left.
+	fullDelay = 10 * time.Second
+
+	fewerDevices = "restrict discoveryDetails"
+	fewerSlots   = "reduce capacity, or restrict discoveryDetails"
+)
 
 // counts bounds the devices of a node. It is safe for concurrent use.
 type counts struct {
@@ -56,11 +61,16 @@ func (c *counts) fit(s nodeView, list []candidate, kept []*v0.Instance) (fitting
 	a := account{counts: c, left: c.left(s.name())}
 	capacity := max(int(s.configuration.Spec.Capacity), 1)
 	slots := func(have *v0.Instance) int { return min(int(have.Spec.Capacity), capacity) }
+	refused := func(d *candidate, more count, action string) bool {
+		if short := a.take(more); short != "" {
+			d.refused = fmt.Sprintf("device %q is not %s: %s", d.shownID(), action, short)
+			return true
+		}
+		return false
+	}
 	for i := range list {
 		if d := &list[i]; d.have != nil {
-			if short := a.take(count{1, slots(d.have)}); short != "" {
-				d.withheld, d.refused = true, fmt.Sprintf("device %q is not offered: %s", d.shownID(), short)
-			}
+			d.withheld = refused(d, count{1, slots(d.have)}, "offered")
 		}
 	}
 	for _, have := range kept {
@@ -72,16 +82,12 @@ func (c *counts) fit(s nodeView, list []candidate, kept []*v0.Instance) (fitting
 	}
 	for i := range list {
 		if d := &list[i]; d.have != nil && d.refused == "" {
-			if short := a.take(count{0, capacity - slots(d.have)}); short != "" {
-				d.refused = fmt.Sprintf("device %q is not changed to the new capacity: %s", d.shownID(), short)
-			}
+			refused(d, count{0, capacity - slots(d.have)}, "changed to the new capacity")
 		}
 	}
 	for i := range list {
 		if d := &list[i]; d.have == nil && d.refused == "" {
-			if short := a.take(count{1, capacity}); short != "" {
-				d.refused = fmt.Sprintf("device %q is not published: %s", d.shownID(), short)
-			}
+			refused(d, count{1, capacity}, "published")
 		}
 	}
 	c.taken[s.name()] = a.taken
@@ -136,21 +142,18 @@ type account struct {
 // remedy.
 func (a *account) take(more count) (shortage string) {
 	after := a.taken.plus(more)
-	for _, part := range []struct {
-		more, after, own, left, all int
-		noun, remedy                string
-	}{
-		{more.devices, after.devices, a.configuration.devices, a.left.devices, a.node.devices, "devices", "restrict discoveryDetails"},
-		{more.slots, after.slots, a.configuration.slots, a.left.slots, a.node.slots, "slots", "reduce capacity, or restrict discoveryDetails"},
-	} {
-		switch {
-		case part.more == 0: // even if Instances that exist are over the limit
-		case part.after > part.own:
-			return fmt.Sprintf("a Configuration may have %d %s on one node: %s", part.own, part.noun, part.remedy)
-		case part.after > part.left:
-			a.full = true
-			return fmt.Sprintf("all Configurations may have %d %s on one node: %s", part.all, part.noun, part.remedy)
-		}
+	devices, slots := more.devices > 0, more.slots > 0 // Instances that exist may be over a limit already
+	switch {
+	case devices && after.devices > a.configuration.devices:
+		return fmt.Sprintf("a Configuration may have %d devices on one node: %s", a.configuration.devices, fewerDevices)
+	case slots && after.slots > a.configuration.slots:
+		return fmt.Sprintf("a Configuration may have %d slots on one node: %s", a.configuration.slots, fewerSlots)
+	case devices && after.devices > a.left.devices:
+		a.full = true
+		return fmt.Sprintf("all Configurations may have %d devices on one node: %s", a.node.devices, fewerDevices)
+	case slots && after.slots > a.left.slots:
+		a.full = true
+		return fmt.Sprintf("all Configurations may have %d slots on one node: %s", a.node.slots, fewerSlots)
 	}
 	a.taken = after
 	return ""

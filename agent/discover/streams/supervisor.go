@@ -14,14 +14,6 @@ import (
 	"akri.sh/akri/discovery/protocol"
 )
 
-// Request is what a Configuration requests from its discovery handler.
-type Request struct {
-	// Handler is the discovery handler's name.
-	Handler string
-	// Message is sent to its endpoints. The caller must not modify it.
-	Message *protocol.DiscoverRequest
-}
-
 // Supervisor owns the streams of all Configurations. It is safe for concurrent
 // use.
 type Supervisor struct {
@@ -66,18 +58,19 @@ func NewSupervisor(
 	return s
 }
 
-// Discover sends a Configuration's request to every endpoint of its handler.
-// Endpoints that register later get it with the next call. An equal request is a
-// no-op; a different one reopens the streams.
-func (s *Supervisor) Discover(configuration types.NamespacedName, request Request) {
-	entries := s.registry.Endpoints(request.Handler)
+// Discover sends a Configuration's request, which the caller must not modify afterwards, to
+// every endpoint of its handler. Endpoints that register later get it with the next call. An
+// equal request is a no-op; a different one reopens the streams. A nil request is incomplete
+// for now: open streams continue with the previous one.
+func (s *Supervisor) Discover(configuration types.NamespacedName, handler string, request *protocol.DiscoverRequest) {
+	entries := s.registry.Endpoints(handler)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := s.discovery(configuration, request.Handler)
-	if d.request == nil || !proto.Equal(d.request, request.Message) {
-		d.request = request.Message
+	d := s.discovery(configuration, handler)
+	if request != nil && (d.request == nil || !proto.Equal(d.request, request)) {
+		d.request = request
 	}
-	d.view.Hold(false, time.Now())
+	d.view.Hold(request == nil, time.Now())
 	d.sync(entries)
 }
 
@@ -97,17 +90,6 @@ func (s *Supervisor) Served(configuration types.NamespacedName, handler string, 
 	d.view.Hold(false, time.Now())
 	d.sync(nil)
 	return false
-}
-
-// Hold records that a Configuration's request is incomplete for now. Open streams
-// continue with the previous request.
-func (s *Supervisor) Hold(configuration types.NamespacedName, handler string) {
-	entries := s.registry.Endpoints(handler)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d := s.discovery(configuration, handler)
-	d.view.Hold(true, time.Now())
-	d.sync(entries)
 }
 
 // Drop forgets a Configuration.

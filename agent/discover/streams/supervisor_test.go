@@ -165,7 +165,7 @@ func (s *setup) register(f *fake) registry.Endpoint {
 var door = types.NamespacedName{Namespace: "plant", Name: "door"}
 
 func (s *setup) ask(details string) {
-	s.supervisor.Discover(door, Request{Handler: "h", Message: &protocol.DiscoverRequest{DiscoveryDetails: details}})
+	s.supervisor.Discover(door, "h", &protocol.DiscoverRequest{DiscoveryDetails: details})
 }
 
 // await sends the request again, as the agent does, until the snapshot matches.
@@ -287,9 +287,9 @@ func TestWhatAnotherRequestChanges(t *testing.T) {
 	s.register(f)
 	listed := func(details, password string) time.Time {
 		t.Helper()
-		s.supervisor.Discover(door, Request{Handler: "h", Message: &protocol.DiscoverRequest{
+		s.supervisor.Discover(door, "h", &protocol.DiscoverRequest{
 			DiscoveryDetails: details, DiscoveryProperties: map[string]*protocol.ByteData{"PASSWORD": {Vec: []byte(password)}},
-		}})
+		})
 		s.wantRequest(f, details)
 		f.send <- devices(password)
 		for {
