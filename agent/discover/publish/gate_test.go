@@ -180,6 +180,7 @@ func TestChangesFailure(t *testing.T) {
 		"for two minutes":   {func(second int) bool { return second < 120 }, "60 149"},
 		"every 20 seconds":  {func(second int) bool { return second%20 == 0 }, "60"},
 		"every two minutes": {func(second int) bool { return second%120 == 0 }, ""},
+		"two short times":   {func(second int) bool { return second < 20 || second >= 55 && second < 75 }, ""},
 		"twice": {func(second int) bool { return second < 70 || second >= 200 && second < 270 },
 			"60 99 260 299"},
 	} {
