@@ -79,7 +79,8 @@ func TestTooManyDevices(t *testing.T) {
 		t.Errorf("%d devices are accepted, want %d; the one with an Instance: %+v", accepted, v0.MaxDevices, end)
 	}
 	reasons := refusals(list)
-	if len(reasons) != maxRefusals+1 || !strings.Contains(reasons[0], `device "cam-0999" is not published: a Configuration may have 1000 devices`) ||
+	if len(reasons) != maxRefusals+1 ||
+		!strings.Contains(reasons[0], `device "cam-0999" is not published: a Configuration may have 1000 devices`) ||
 		reasons[maxRefusals] != "7 more devices are refused" {
 		t.Errorf("the reasons are %q", reasons)
 	}

@@ -205,7 +205,9 @@ func TestChangesFailure(t *testing.T) {
 			t.Errorf("%s: the failure appears and disappears at %q, want %q", name, got, tc.want)
 		}
 	}
-	for busy, limit := range map[int]string{1: "(the Instances of a Configuration 20 times a second)", 8: "(all Instances of a node 100 times a second)"} {
+	for busy, limit := range map[int]string{
+		1: "(the Instances of a Configuration 20 times a second)", 8: "(all Instances of a node 100 times a second)",
+	} {
 		g := newGate()
 		for ms := range 100_000 {
 			for i := range busy {

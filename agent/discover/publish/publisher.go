@@ -93,7 +93,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	for _, instance := range kept {
 		result.Devices = append(result.Devices, adopted(configuration, instance))
 	}
-	slices.SortFunc(result.Devices, func(a, b device.Device) int { return compareNames(a.Instance, b.Instance) })
+	slices.SortFunc(result.Devices, func(a, b device.Device) int { return cmp.Compare(a.Instance.Name, b.Instance.Name) })
 	later, err := p.dropAll(ctx, here, here.name(), gone)
 	result.again(later)
 	errs = append(errs, err)
@@ -228,28 +228,22 @@ func (p *Publisher) settle(
 			p.log.Info("Wrote the Instance", "instance", step.name(), "action", step.Action)
 			return outcome{instance: written} // after a deletion, the event triggers the creation
 		}
-		if !hasChanged(err) {
-			return outcome{have, p.rejected(first, err)}
+		if hasChanged(err) {
+			current, readErr := p.get(ctx, step.name())
+			if readErr != nil {
+				return outcome{have, verdict{why: failed, err: readErr}}
+			}
+			if apierrors.IsAlreadyExists(err) || !sameVersion(current, step.Have) {
+				have = current // another agent changed it first
+				continue
+			}
 		}
-		// Another agent changed the Instance first, or the API server refuses the request.
-		current, readErr := p.get(ctx, step.name())
-		if readErr != nil {
-			return outcome{have, verdict{why: failed, err: readErr}}
+		if isRefusal(err) {
+			return outcome{have, p.gate.hold(first, verdict{why: refused, err: err}, time.Now())}
 		}
-		if sameVersion(current, step.Have) && !apierrors.IsAlreadyExists(err) {
-			return outcome{have, p.rejected(first, err)}
-		}
-		have = current
+		return outcome{have, verdict{why: failed, err: err}}
 	}
 	return outcome{have, p.gate.hold(step, verdict{why: contended}, time.Now())}
-}
-
-// rejected returns the verdict after an attempt to take a step has failed.
-func (p *Publisher) rejected(step Step, err error) verdict {
-	if isRefusal(err) {
-		return p.gate.hold(step, verdict{why: refused, err: err}, time.Now())
-	}
-	return verdict{why: failed, err: err}
 }
 
 // unwatched returns when to look again at the Instance of a device that is not in the
@@ -277,9 +271,6 @@ func sameVersion(a, b *v0.Instance) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.ResourceVersion == b.ResourceVersion
 }
 
-// errNameTaken is the reason why a device has no Instance if both of its names are taken.
-var errNameTaken = errors.New("both names of its Instance are taken")
-
 // nameTaken returns the error about an Instance that has the longer name of a device's
 // Instance and belongs to another device. No two digests collide twice: somebody has
 // chosen the name.
@@ -288,16 +279,12 @@ func nameTaken(other *v0.Instance) error {
 	if len(other.Spec.Nodes) > 0 {
 		node = other.Spec.Nodes[0]
 	}
-	return fmt.Errorf("%w: Instance %s belongs to device %q of node %s: delete it, and stop that node's agent if it comes back",
-		errNameTaken, instances.NameOf(other), text.Truncate(other.Annotations[v0.AnnotationDeviceID], maxShown), text.Truncate(node, maxShown))
+	return fmt.Errorf("both names of its Instance are taken: Instance %s belongs to device %q of node %s: delete it, and stop that "+
+		"node's agent if it comes back", instances.NameOf(other), text.Truncate(other.Annotations[v0.AnnotationDeviceID], maxShown),
+		text.Truncate(node, maxShown))
 }
 
 // isRefusal reports whether the API server does not accept an Instance as it is.
 func isRefusal(err error) bool {
-	return errors.Is(err, errNameTaken) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
-		apierrors.IsRequestEntityTooLargeError(err)
-}
-
-func compareNames(a, b types.NamespacedName) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
