@@ -148,10 +148,11 @@ func build(client clients, options Options, newServer serverFunc) (*parts, error
 	log, queue := options.Logger, newQueue()
 	changed := func(name types.NamespacedName) { queue.Add(name) }
 
-	a := &parts{
-		metrics: newMetrics(), health: &health.Monitor{},
-		handlers: registry.New(options.HandlersDir, options.NetworkHandlers, log, options.StaticHandlers...),
-	}
+	a := &parts{metrics: newMetrics(), health: &health.Monitor{}}
+	a.embedded = embedded.New(options.EmbeddedHandlers, options.HandlersDir, a.metrics, log)
+	a.handlers = registry.New(registry.Options{
+		Dir: options.HandlersDir, Network: options.NetworkHandlers, Static: options.StaticHandlers, Gone: a.embedded.Left, Log: log,
+	})
 	var err error
 	if a.configurations, err = newConfigurations(client, options.NodeName, changed); err != nil {
 		return nil, err
@@ -174,8 +175,6 @@ func build(client clients, options Options, newServer serverFunc) (*parts, error
 		health: a.health, limit: cmp.Or(options.workerLimit, workerLimit),
 		offered: map[types.NamespacedName][]device.Device{},
 	}
-	a.embedded = embedded.New(options.EmbeddedHandlers, options.HandlersDir, a.metrics, log)
-	a.handlers.Drop(a.embedded.Left)
 	a.metrics.MustRegister(a.reconciler.reporter, collector{handlers: a.handlers, instances: a.instances}, a.streams)
 	return a, nil
 }

@@ -44,7 +44,7 @@ func TestRetriesOfManyAgents(t *testing.T) {
 // waits as long for one.
 func TestGracePeriodOfTheConfiguration(t *testing.T) {
 	ignore, log := func(types.NamespacedName) {}, slog.New(slog.DiscardHandler)
-	handlers := registry.New(t.TempDir(), registry.Network{}, log)
+	handlers := registry.New(registry.Options{Dir: t.TempDir(), Log: log})
 	r := reconciler{
 		streams:    streams.NewSupervisor(handlers, hostpaths.Policy{}, ignore, streams.NewMetrics(prometheus.NewRegistry()), log),
 		properties: properties.NewWatcher(nil, false, ignore, log),

@@ -56,7 +56,7 @@ func agent(t *testing.T) (handlers *registry.Registry, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := registry.New(dir, registry.Network{}, slog.New(slog.DiscardHandler))
+	known := registry.New(registry.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	listener, err := registry.Listen(dir)
 	if err != nil {
 		t.Fatal(err)

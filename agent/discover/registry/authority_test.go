@@ -31,7 +31,7 @@ func serve(t *testing.T) (*Registry, string) {
 
 func serveIn(t *testing.T, directory string) *Registry {
 	t.Helper()
-	registry := New(directory, anywhere, slog.New(slog.DiscardHandler))
+	registry := New(Options{Dir: directory, Network: anywhere, Log: slog.New(slog.DiscardHandler)})
 	listener, err := Listen(directory)
 	if err != nil {
 		t.Fatal(err)

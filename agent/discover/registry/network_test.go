@@ -48,7 +48,7 @@ func TestHandlersOnTheNetworkNeedPermission(t *testing.T) {
 		"both, in the range": {Network{Addresses: some.Addresses, CAFile: "ca"}, "10.244.0.7:1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			registry := New(t.TempDir(), tc.network, slog.New(slog.DiscardHandler))
+			registry := New(Options{Dir: t.TempDir(), Network: tc.network, Log: slog.New(slog.DiscardHandler)})
 			service := newRegistrationService(registry)
 			_, err := service.RegisterDiscoveryHandler(t.Context(), &protocol.RegisterDiscoveryHandlerRequest{
 				Name: "onvif", Endpoint: "http://" + tc.address, EndpointType: protocol.RegisterDiscoveryHandlerRequest_NETWORK,
@@ -72,7 +72,7 @@ func TestHandlersOnTheNetworkNeedPermission(t *testing.T) {
 // A refusal is remembered until the handler registers. It is reported once, however often
 // the handler tries, and costs little memory, whatever it sends.
 func TestRefusals(t *testing.T) {
-	registry := New(t.TempDir(), Network{}, slog.New(slog.DiscardHandler))
+	registry := New(Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	service := newRegistrationService(registry)
 	service.pace = rate.NewLimiter(rate.Inf, 1)
 	var reported []string
@@ -134,11 +134,11 @@ func TestRefusals(t *testing.T) {
 // What an earlier agent permitted, this one does not.
 func TestAStoredHandlerNeedsPermission(t *testing.T) {
 	directory := t.TempDir()
-	first := New(directory, anywhere, slog.New(slog.DiscardHandler))
+	first := New(Options{Dir: directory, Network: anywhere, Log: slog.New(slog.DiscardHandler)})
 	if err := first.Register(Entry{Endpoint: Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:1"}}); err != nil {
 		t.Fatal(err)
 	}
-	if known := New(directory, Network{}, slog.New(slog.DiscardHandler)).Snapshot(); len(known) != 0 {
+	if known := New(Options{Dir: directory, Log: slog.New(slog.DiscardHandler)}).Snapshot(); len(known) != 0 {
 		t.Errorf("the endpoints are %+v, want none", known)
 	}
 }
@@ -228,7 +228,7 @@ func TestTLS(t *testing.T) {
 	if err := network.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	registry := New(t.TempDir(), network, slog.New(slog.DiscardHandler))
+	registry := New(Options{Dir: t.TempDir(), Network: network, Log: slog.New(slog.DiscardHandler)})
 	for name, tc := range map[string]struct{ address, handler, refused string }{
 		"the handler":       {serveTLS(t, ours, "onvif"), "onvif", ""},
 		"upper case":        {serveTLS(t, ours, "debugEcho"), "debugEcho", ""},

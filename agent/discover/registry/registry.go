@@ -90,23 +90,40 @@ type refusal struct {
 	at     time.Time // when the handler tried the last time
 }
 
-// New returns the registry of the handlers in a directory. It starts with the
-// endpoints that the agent's last run stored there and that are permitted. The address
-// of a handler on the network may belong to somebody else by now, so such a handler
-// must register again. Static handlers are known from the start.
-func New(dir string, network Network, log *slog.Logger, static ...Static) *Registry {
+// Options describe a [Registry].
+type Options struct {
+	// Dir is where the handlers register, and where the registry stores their endpoints.
+	Dir string
+	// Network are the handlers on the network that may register.
+	Network Network
+	// Static handlers are known from the start.
+	Static []Static
+	// Gone reports whether nobody will answer at a stored endpoint; nil if none is known.
+	Gone func(Endpoint) bool
+	Log  *slog.Logger
+}
+
+// New returns a registry. It starts with the endpoints that the agent's last run stored and
+// that are permitted. The address of a handler on the network may belong to somebody else by
+// now, so such a handler must register again.
+func New(o Options) *Registry {
 	r := &Registry{
-		dir: dir, network: network, log: log, interval: checkInterval,
+		dir: o.Dir, network: o.Network, log: o.Log, interval: checkInterval,
 		recheck: make(chan struct{}, 1),
 		records: map[Endpoint]*record{}, refusals: map[string]refusal{},
 	}
-	entries, err := load(dir)
+	entries, err := load(o.Dir)
 	if err != nil {
-		log.Warn("Cannot read the stored discovery handlers; each one must register again", "err", err)
+		o.Log.Warn("Cannot read the stored discovery handlers; each one must register again", "err", err)
 	}
+	gone := 0
 	for _, entry := range entries {
-		if err := network.permit(entry.Endpoint); err != nil {
-			log.Warn("Forgot a stored discovery handler", "handler", entry.Name, "err", err)
+		if o.Gone != nil && o.Gone(entry.Endpoint) {
+			gone++
+			continue
+		}
+		if err := o.Network.permit(entry.Endpoint); err != nil {
+			o.Log.Warn("Forgot a stored discovery handler", "handler", entry.Name, "err", err)
 			continue
 		}
 		known := newRecord(entry.Shared)
@@ -116,29 +133,20 @@ func New(dir string, network Network, log *slog.Logger, static ...Static) *Regis
 		}
 		r.records[entry.Endpoint] = known
 	}
-	for _, handler := range static {
+	for _, handler := range o.Static {
 		known := newRecord(handler.Shared)
 		known.static = true
 		r.records[Endpoint{Name: handler.Name, Network: true, Address: handler.Address}] = known
 	}
-	return r
-}
-
-// Drop forgets the stored endpoints for which gone returns true, before they are used.
-func (r *Registry) Drop(gone func(Endpoint) bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := len(r.records)
-	maps.DeleteFunc(r.records, func(endpoint Endpoint, known *record) bool { return !known.static && gone(endpoint) })
-	if len(r.records) < before {
+	if gone > 0 {
 		r.save()
 	}
+	return r
 }
 
 // Subscribe registers a callback: changed is called with an endpoint whenever it
 // registers, and when it is forgotten. known means that it has registered as it was known,
 // so [Registry.Endpoints] returns the same as before. The callback must not block.
-// Subscribe must be called before Run.
 func (r *Registry) Subscribe(changed func(endpoint Endpoint, known bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

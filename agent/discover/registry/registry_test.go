@@ -124,7 +124,7 @@ func TestRegistrations(t *testing.T) {
 func TestRegistrationsAreBounded(t *testing.T) {
 	directory := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		registry := New(directory, anywhere, slog.New(slog.DiscardHandler))
+		registry := New(Options{Dir: directory, Network: anywhere, Log: slog.New(slog.DiscardHandler)})
 		service, changes := newRegistrationService(registry), 0
 		registry.Subscribe(func(_ Endpoint, known bool) {
 			if !known {
@@ -195,7 +195,7 @@ func TestRegistrationsAreKeptOverARestart(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(directory, storeFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if third := New(directory, anywhere, slog.New(slog.DiscardHandler)); len(third.Snapshot()) != 0 {
+	if third := New(Options{Dir: directory, Network: anywhere, Log: slog.New(slog.DiscardHandler)}); len(third.Snapshot()) != 0 {
 		t.Error("a damaged file produced handlers")
 	}
 }
@@ -203,7 +203,7 @@ func TestRegistrationsAreKeptOverARestart(t *testing.T) {
 func TestAnOfflineHandlerIsForgotten(t *testing.T) {
 	directory := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		registry := New(directory, anywhere, slog.New(slog.DiscardHandler))
+		registry := New(Options{Dir: directory, Network: anywhere, Log: slog.New(slog.DiscardHandler)})
 		var notified []string
 		registry.Subscribe(func(endpoint Endpoint, known bool) {
 			notified = append(notified, map[bool]string{false: "", true: "known "}[known]+endpoint.Name)
@@ -246,7 +246,7 @@ func TestAnUnusedHandlerIsForgotten(t *testing.T) {
 	}
 	defer listener.Close()
 	synctest.Test(t, func(t *testing.T) {
-		registry := New(directory, anywhere, slog.New(slog.DiscardHandler))
+		registry := New(Options{Dir: directory, Network: anywhere, Log: slog.New(slog.DiscardHandler)})
 		for _, address := range []string{alive, filepath.Join(directory, "dead.sock")} {
 			if err := registry.Register(Entry{Endpoint: Endpoint{Name: "udev", Address: address}}); err != nil {
 				t.Fatal(err)
@@ -266,7 +266,7 @@ func TestAnUnusedHandlerIsForgotten(t *testing.T) {
 // endpoint that registers afterwards.
 func TestAStreamOfAForgottenHandlerIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := New(t.TempDir(), anywhere, slog.New(slog.DiscardHandler))
+		registry := New(Options{Dir: t.TempDir(), Network: anywhere, Log: slog.New(slog.DiscardHandler)})
 		entry := Entry{Endpoint: Endpoint{Name: "udev", Address: "/run/udev.sock"}}
 		stream := registry.Opened(entry.Endpoint) // not known
 		if err := registry.Register(entry); err != nil {
@@ -285,7 +285,7 @@ func TestAStreamOfAForgottenHandlerIsNotCounted(t *testing.T) {
 
 func TestConnectErrors(t *testing.T) {
 	directory := t.TempDir()
-	registry := New(directory, anywhere, slog.New(slog.DiscardHandler))
+	registry := New(Options{Dir: directory, Network: anywhere, Log: slog.New(slog.DiscardHandler)})
 	_, err := registry.Connect(t.Context(), Endpoint{Name: "udev", Address: directory + "/udev.sock"})
 	if err == nil || !strings.Contains(err.Error(), "udev@") || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("no socket: %v", err)
@@ -306,8 +306,8 @@ func TestConnectErrors(t *testing.T) {
 	}
 }
 
-// TestDrop checks that dropped endpoints are not remembered either.
-func TestDrop(t *testing.T) {
+// TestGone checks that endpoints where nobody will answer are not remembered either.
+func TestGone(t *testing.T) {
 	dir := t.TempDir()
 	names := func(r *Registry) string {
 		var all []string
@@ -316,18 +316,19 @@ func TestDrop(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	static := Static{Name: "a", Address: "h:1"}
-	r := New(dir, anywhere, slog.New(slog.DiscardHandler), static)
+	options := Options{Dir: dir, Network: anywhere, Log: slog.New(slog.DiscardHandler)}
+	r := New(options)
 	for _, name := range []string{"a", "b"} {
 		if err := r.Register(Entry{Endpoint: Endpoint{Name: name, Address: "/" + name}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.Drop(func(e Endpoint) bool { return e.Name == "a" })
-	if got := names(r); got != "a@h:1 b@/b" {
+	without := options
+	without.Static, without.Gone = []Static{{Name: "a", Address: "h:1"}}, func(e Endpoint) bool { return e.Name == "a" }
+	if got := names(New(without)); got != "a@h:1 b@/b" {
 		t.Errorf("known are %s", got)
 	}
-	if got := names(New(dir, anywhere, slog.New(slog.DiscardHandler))); got != "b@/b" {
+	if got := names(New(options)); got != "b@/b" {
 		t.Errorf("remembered are %s", got)
 	}
 }
@@ -337,7 +338,7 @@ func TestDrop(t *testing.T) {
 // mounted a directory that was deleted.
 func TestSocketRemoved(t *testing.T) {
 	directory := t.TempDir()
-	r := New(directory, anywhere, slog.New(slog.DiscardHandler))
+	r := New(Options{Dir: directory, Network: anywhere, Log: slog.New(slog.DiscardHandler)})
 	r.interval = time.Millisecond
 	listener, err := Listen(directory)
 	if err != nil {

@@ -60,11 +60,11 @@ func TestAStaticHandlerIsKnown(t *testing.T) {
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	endpoint := Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:1"}
 	// An earlier agent knew it by a registration.
-	if err := New(dir, anywhere, log).Register(Entry{Endpoint: endpoint}); err != nil {
+	if err := New(Options{Dir: dir, Network: anywhere, Log: log}).Register(Entry{Endpoint: endpoint}); err != nil {
 		t.Fatal(err)
 	}
 	static := Static{Name: "onvif", Address: endpoint.Address, Shared: true}
-	r := New(dir, anywhere, log, static)
+	r := New(Options{Dir: dir, Network: anywhere, Static: []Static{static}, Log: log})
 	known := func() bool {
 		entries := r.Endpoints("onvif")
 		return len(entries) == 1 && entries[0] == Entry{Endpoint: endpoint, Shared: true}
@@ -84,7 +84,7 @@ func TestAStaticHandlerIsKnown(t *testing.T) {
 	if err := r.Register(Entry{Endpoint: Endpoint{Name: "udev", Address: "/a"}}); err != nil {
 		t.Fatal(err)
 	}
-	if after := New(dir, anywhere, log).Endpoints("onvif"); len(after) != 0 {
+	if after := New(Options{Dir: dir, Network: anywhere, Log: log}).Endpoints("onvif"); len(after) != 0 {
 		t.Errorf("an agent without the flag knows %+v", after)
 	}
 }
@@ -126,7 +126,8 @@ func TestNamesResolveToPermittedAddresses(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		connection, err := New(t.TempDir(), network, slog.New(slog.DiscardHandler), static).Connect(ctx, endpoint)
+		connection, err := New(Options{Dir: t.TempDir(), Network: network, Static: []Static{static}, Log: slog.New(slog.DiscardHandler)}).
+			Connect(ctx, endpoint)
 		cancel()
 		if err == nil {
 			connection.Close()

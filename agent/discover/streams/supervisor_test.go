@@ -127,7 +127,8 @@ func newSetup(t *testing.T) *setup {
 	states := &stateLog{Handler: slog.DiscardHandler}
 	log := slog.New(states)
 	s := &setup{
-		t: t, registry: registry.New(t.TempDir(), registry.Network{}, log), changed: make(chan types.NamespacedName, 1000), states: states,
+		t: t, registry: registry.New(registry.Options{Dir: t.TempDir(), Log: log}), states: states,
+		changed: make(chan types.NamespacedName, 1000),
 	}
 	s.supervisor = NewSupervisor(
 		s.registry,
