@@ -193,6 +193,10 @@ func TestPublishWithinTheCounts(t *testing.T) {
 	if have := b.get(v0.InstanceName("door", "second", "node-a", false)); have.Spec.Capacity != 20 {
 		t.Errorf("a capacity of %d is written", have.Spec.Capacity)
 	}
+	p.counts.configuration = count{1, 40}
+	if result := b.publish(p, second, third); len(result.Devices) != 1 || len(result.Refused) != 2 {
+		t.Errorf("what is over the limit is offered: %+v, refused: %q", result.Devices, result.Refused)
+	}
 
 	restarted := b.publisher("node-a")
 	restarted.counts.configuration, restarted.counts.node = count{2, 40}, count{2, 40}

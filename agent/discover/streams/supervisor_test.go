@@ -279,6 +279,19 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// While the request is incomplete, time does not tell that there are no devices.
+func TestAnIncompleteRequest(t *testing.T) {
+	s := newSetup(t)
+	s.supervisor.Discover(door, "h", nil)
+	if next := s.supervisor.Snapshot(door).Next; !next.IsZero() {
+		t.Errorf("the snapshot changes at %s", next)
+	}
+	s.ask("one")
+	if s.supervisor.Snapshot(door).Next.IsZero() {
+		t.Error("without an endpoint, the snapshot is never settled")
+	}
+}
+
 // A request with other properties tells nothing about devices that its first list lacks; one
 // with other details does.
 func TestWhatAnotherRequestChanges(t *testing.T) {
