@@ -92,7 +92,7 @@ func respond(code int, object any) (*http.Response, error) {
 }
 
 // A write waits, first for a random part of a second and after a conflict for longer. Nothing
-// is written meanwhile, nor if the status shows the failures.
+// is written meanwhile, nor if the status shows the failures. If it is full, the wait is long.
 func TestReportsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &slowServer{delay: time.Nanosecond, watch: func(any) {}}
@@ -119,6 +119,15 @@ func TestReportsAreSpread(t *testing.T) {
 		report(2, false)
 		stale.Status.DiscoveryFailures = wanted
 		report(2, false)
+
+		stale.ResourceVersion, stale.Status.DiscoveryFailures = fmt.Sprint(server.version), nil
+		for i := range v0.MaxDiscoveryFailures {
+			server.listed = append(server.listed, v0.DiscoveryFailure{Node: fmt.Sprint(i)})
+		}
+		time.Sleep(time.Until(report(2, true)))
+		if again := report(3, true); time.Until(again) < fullDelay { // the status is full
+			t.Errorf("the next attempt is in %s", time.Until(again))
+		}
 		synctest.Wait()
 	})
 }
