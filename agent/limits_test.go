@@ -76,7 +76,7 @@ func TestOneConfigurationLeavesOthersTheirPlace(t *testing.T) {
 		"many devices": {1, func() []discovery.Device { return list(0, 10_000, "v") }, 1000, "a Configuration may have 1000 devices on one node"},
 		"many slots":   {1000, func() []discovery.Device { return list(0, 1000, "v") }, 10, "a Configuration may have 10000 slots on one node"},
 		"new devices": {1, func() []discovery.Device { sent += 500; return list(sent, 500, "v") }, 0,
-			"(the Instances of a Configuration 20 times a second)"},
+			"(the Instances of a Configuration 50 times a second)"},
 		"changes": {1, func() []discovery.Device { sent++; return list(0, 500, fmt.Sprint(sent)) }, 500,
 			"change more often than the agent writes them"},
 	} {

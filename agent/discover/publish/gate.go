@@ -24,10 +24,10 @@ const (
 	// maxNodeWrites and maxWrites bound the writes per second of an agent, and of one
 	// Configuration, that do not stop: devices that come and go with each message. The
 	// bursts are a thousand devices that appear, or disappear, in one message. Each
-	// Configuration has its own limiter, because one that uses up that of the node would
+	// Configuration has its own limiter, because a few that use up that of the node would
 	// keep the devices of all others waiting.
-	maxNodeWrites, maxNodeBurst = 100, 2000
-	maxWrites, maxBurst         = 20, 1000
+	maxNodeWrites, maxNodeBurst = 200, 2000
+	maxWrites, maxBurst         = 50, 1000
 	// minConflictDelay and maxConflictDelay bound the delay before another attempt to write
 	// an Instance that other agents keep changing. A thousand nodes may see a device at the
 	// same time, so the delay grows, and is random.
@@ -41,7 +41,7 @@ const (
 	// changesDelay is how long writes must wait again and again before that is a failure, and
 	// changesCalm is the time without a wait after which it ends. A Configuration writes its
 	// burst a second time in less.
-	changesDelay, changesCalm = time.Minute, 30 * time.Second
+	changesDelay, changesCalm = 30 * time.Second, 30 * time.Second
 )
 
 // reason says why an Instance is not written.

@@ -175,14 +175,14 @@ func TestChangesFailure(t *testing.T) {
 		want    string // the seconds in which the failure appears and disappears
 	}{
 		"never":             {func(int) bool { return false }, ""},
-		"at the start":      {func(second int) bool { return second < 50 }, ""},
-		"all the time":      {func(int) bool { return true }, "60"},
-		"for two minutes":   {func(second int) bool { return second < 120 }, "60 149"},
-		"every 20 seconds":  {func(second int) bool { return second%20 == 0 }, "60"},
+		"at the start":      {func(second int) bool { return second < 20 }, ""},
+		"all the time":      {func(int) bool { return true }, "30"},
+		"for a minute":      {func(second int) bool { return second < 60 }, "30 89"},
+		"every 20 seconds":  {func(second int) bool { return second%20 == 0 }, "40"},
 		"every two minutes": {func(second int) bool { return second%120 == 0 }, ""},
 		"two short times":   {func(second int) bool { return second < 20 || second >= 55 && second < 75 }, ""},
-		"twice": {func(second int) bool { return second < 70 || second >= 200 && second < 270 },
-			"60 99 260 299"},
+		"twice": {func(second int) bool { return second < 40 || second >= 200 && second < 250 },
+			"30 69 230 279"},
 	} {
 		g, reported, changes := newGate(), false, []string{}
 		for second := range 300 {
@@ -206,7 +206,7 @@ func TestChangesFailure(t *testing.T) {
 		}
 	}
 	for busy, limit := range map[int]string{
-		1: "(the Instances of a Configuration 20 times a second)", 8: "(all Instances of a node 100 times a second)",
+		1: "(the Instances of a Configuration 50 times a second)", 8: "(all Instances of a node 200 times a second)",
 	} {
 		g := newGate()
 		for ms := range 100_000 {
