@@ -152,8 +152,9 @@ func build(client clients, options Options, newServer serverFunc) (*parts, error
 		metrics: newMetrics(), health: &health.Monitor{},
 		handlers: registry.New(options.HandlersDir, options.NetworkHandlers, log, options.StaticHandlers...),
 	}
+	a.embedded = embedded.New(options.EmbeddedHandlers, options.HandlersDir, a.metrics, log)
 	var err error
-	if a.configurations, err = newConfigurations(client, reader{node: options.NodeName, served: a.handlers.Has}, changed); err != nil {
+	if a.configurations, err = newConfigurations(client, options.NodeName, changed); err != nil {
 		return nil, err
 	}
 	if a.instances, err = instances.New(client, options.NodeName, changed, log); err != nil {
@@ -165,21 +166,16 @@ func build(client clients, options Options, newServer serverFunc) (*parts, error
 	if a.server, err = newServer(client, a.instances, a.metrics, a.health, options); err != nil {
 		return nil, err
 	}
-	publisher := publish.New(client, a.instances, options.NodeName, v0.FieldManagerAgent, log)
-	publisher.WhenRoom(func(name types.NamespacedName) { queue.AddAfter(name, roomDelay) })
-	a.instances.Unless(publisher.Matches)
 	a.reconciler = &reconciler{
 		node: options.NodeName, configurations: a.configurations, properties: a.properties, streams: a.streams,
-		publisher: publisher,
-		reporter:  reporter{client: client, manager: v0.FieldManagerOfNode(options.NodeName)},
+		publisher: publish.New(client, a.instances, options.NodeName, v0.FieldManagerAgent, log),
+		reporter:  newReporter(client, v0.FieldManagerOfNode(options.NodeName), a.configurations.otherFailures, log),
 		missing:   newMissing(cmp.Or(options.missingDelay, missingDelay)),
-		sink:      a.server, refusal: a.handlers.Refusal, log: log, queue: queue,
+		sink:      a.server, registered: a.handlers.Has, refusal: a.handlers.Refusal, log: log, queue: queue,
 		health: a.health, limit: cmp.Or(options.workerLimit, workerLimit),
 		offered: map[types.NamespacedName][]device.Device{},
 	}
-	a.reconciler.reporter.others, a.reconciler.reporter.log = a.configurations.otherFailures, log
-	a.embedded = embedded.New(options.EmbeddedHandlers, options.HandlersDir, a.metrics, log)
-	a.metrics.MustRegister(&a.reconciler.reporter, collector{handlers: a.handlers, instances: a.instances}, a.streams)
+	a.metrics.MustRegister(a.reconciler.reporter, collector{handlers: a.handlers, instances: a.instances}, a.streams)
 	return a, nil
 }
 

@@ -1,15 +1,10 @@
 package agent
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/internal/apitest"
 )
 
 // Each agent holds all Configurations: of each, it keeps what it reads and nothing
@@ -61,19 +55,13 @@ func TestConfigurationsAreReduced(t *testing.T) {
 			spec[field] = map[string]any{"big": strings.Repeat("x", 10_000)}
 		}
 	}
-	for _, served := range []bool{true, false} {
-		got, err := reader{node: "here", served: func(string) bool { return served }}.configuration(object.DeepCopy())
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.CreationTimestamp, got.DeletionTimestamp = now, &now // the same time in another zone
-		if !served {
-			want.Spec.DiscoveryHandler.DiscoveryDetails, want.Spec.DiscoveryHandler.DiscoveryProperties = "", nil
-		}
-		if !reflect.DeepEqual(&got.Configuration, want) || got.otherFailures != 2 || got.otherMissing != 1 || !got.discovered ||
-			got.withoutRequest == served || got.request.bytes != len("details") {
-			t.Errorf("kept:\n%+v\nwant:\n%+v", got, want)
-		}
+	got, err := readConfiguration(object, "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.CreationTimestamp, got.DeletionTimestamp = now, &now // the same time in another zone
+	if !reflect.DeepEqual(&got.Configuration, want) || got.otherFailures != 2 || got.otherMissing != 1 || !got.discovered {
+		t.Errorf("kept:\n%+v\nwant:\n%+v", got, want)
 	}
 }
 
@@ -97,60 +85,55 @@ func TestRoomForFailuresMatters(t *testing.T) {
 	}
 }
 
-// The author of a Configuration chooses what it takes to decode it, by its metadata. The
-// workers read the large ones one at a time, and none waits for one that does not answer
-// longer than it must.
-func TestLargeConfigurationsAreReadOneAtATime(t *testing.T) {
-	const readers = 4
-	var reading, most atomic.Int64
-	var waiting sync.WaitGroup
-	waiting.Add(readers)
-	config := &rest.Config{QPS: -1, Transport: apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
-		now := reading.Add(1)
-		defer reading.Add(-1)
-		most.Store(max(most.Load(), now))
-		waiting.Wait() // for all readers
-		return &http.Response{
-			StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: request,
-			Body: io.NopCloser(strings.NewReader(`{"kind":"ConfigurationList","apiVersion":"akri.sh/v0","items":[
-				{"kind":"Configuration","apiVersion":"akri.sh/v0","metadata":{"name":"c"},"spec":{"discoveryHandler":{"name":"h"}}}]}`)),
-		}, nil
-	})}
-	client, err := dynamic.NewForConfig(config)
+// The oldest Configurations are served, of those whose handler is on the node. Another takes
+// the place of one that is deleted.
+func TestTheOldestAreServed(t *testing.T) {
+	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newConfigurations(client, reader{served: func(string) bool { return true }}, func(types.NamespacedName) {})
+	c, err := newConfigurations(client, "here", func(types.NamespacedName) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var running sync.WaitGroup
-	for i := range readers {
-		large := &cachedConfiguration{withoutRequest: true}
-		large.Namespace, large.Name, large.UID = "ns", fmt.Sprint("c", i), types.UID(fmt.Sprint(i))
-		if err := c.informer.GetIndexer().Add(large); err != nil {
+	r := &reconciler{configurations: c, registered: func(handler string) bool { return handler == "here" }}
+	add := func(namespace, name, handler string, age int) *v0.Configuration {
+		made := &cachedConfiguration{}
+		made.Namespace, made.Name = namespace, name
+		made.CreationTimestamp = metav1.NewTime(time.Unix(1_000_000-int64(age), 0))
+		made.Spec.DiscoveryHandler.Name = handler
+		if err := c.informer.GetIndexer().Add(made); err != nil {
 			t.Fatal(err)
 		}
-		running.Go(func() {
-			waiting.Done()
-			if read, err := c.withRequest(t.Context(), &large.Configuration); err != nil || read.Spec.DiscoveryHandler.Name != "h" {
-				t.Errorf("%v, %v", read, err)
-			}
-		})
+		return &made.Configuration
 	}
-	running.Wait()
-	if most.Load() != 1 {
-		t.Errorf("%d Configurations are read at a time, want 1", most.Load())
+	expect := func(what string, configuration *v0.Configuration, served, reviewed bool) {
+		t.Helper()
+		reason, review := r.refuse(configuration)
+		if (reason == "") != served || !served && !strings.Contains(reason, "a node serves at most 400 Configurations") {
+			t.Errorf("%s: the reason is %q", what, reason)
+		}
+		if delay := time.Until(review); review.IsZero() == reviewed || reviewed && (delay < reviewDelay/2-time.Second || delay > reviewDelay) {
+			t.Errorf("%s: judged again in %s", what, delay)
+		}
 	}
-	c.reading <- struct{}{}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	other := &cachedConfiguration{withoutRequest: true}
-	other.Namespace, other.Name, other.UID = "ns", "other", "other"
-	if err := c.informer.GetIndexer().Add(other); err != nil {
+	first := add("a", "first", "here", 1000)
+	for i := range maxServed - 2 {
+		add("a", fmt.Sprintf("b%03d", i), "here", 500)
+		add("a", fmt.Sprintf("elsewhere%03d", i), "elsewhere", 2000)
+	}
+	last := add("a", "x", "here", 100)
+	expect("all are served", last, true, false)
+	tooMany := add("a", "y", "here", 100)
+	expect("the oldest", first, true, true)
+	expect("the last one", last, true, true)
+	expect("of the same age, the one with the later name", tooMany, false, true)
+	expect("one whose handler is not on this node", add("a", "z", "elsewhere", 1), true, false)
+
+	deleted := &cachedConfiguration{Configuration: *first.DeepCopy()}
+	deleted.DeletionTimestamp = new(metav1.Now())
+	if err := c.informer.GetIndexer().Update(deleted); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.withRequest(ctx, &other.Configuration); err == nil {
-		t.Error("a Configuration was read while another one was being read")
-	}
+	expect("the oldest is being deleted", tooMany, true, false)
 }

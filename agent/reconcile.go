@@ -27,15 +27,11 @@ const (
 	workers       = 4
 	minRetryDelay = 100 * time.Millisecond
 	maxRetryDelay = 30 * time.Second
-	// roomDelay is the delay before devices that did not fit into the node's budget are
-	// published, if others have left. Devices that come and go cost one pass of each
-	// Configuration that waits in this time.
-	roomDelay = time.Second
-	// unservedDelay is the time after which a Configuration is served at the latest if
-	// there is room for it, and makes room for other namespaces if there is none. Nothing
-	// is sent if nothing has changed. A random part keeps the agents, which learn of a
-	// Configuration together, from writing together.
-	unservedDelay = time.Minute
+	// reviewDelay is the time after which a Configuration is served at the latest if others
+	// that are older have gone, or no longer served if the node has got their handler. A
+	// random part keeps the agents, which learn of a Configuration together, from writing
+	// together.
+	reviewDelay = time.Minute
 )
 
 // reconciler reconciles the Instances of a Configuration with what its discovery
@@ -47,9 +43,10 @@ type reconciler struct {
 	properties     *properties.Watcher
 	streams        *streams.Supervisor
 	publisher      *publish.Publisher
-	reporter       reporter
+	reporter       *reporter
 	missing        *missing
 	sink           device.Sink
+	registered     func(handler string) bool   // whether this node has a handler
 	refusal        func(handler string) string // why a handler may not register, or ""
 	log            *slog.Logger
 	health         *health.Monitor
@@ -145,10 +142,7 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 func (r *reconciler) serve(ctx context.Context, configuration *v0.Configuration) (again time.Time, err error) {
 	name := keyOf(configuration)
 	found := failures{node: r.node}
-	complete, err := r.discover(ctx, configuration, &found)
-	if err != nil {
-		return time.Time{}, err
-	}
+	complete := r.discover(configuration, &found)
 	snapshot := r.streams.Snapshot(name)
 	result, err := r.publisher.Publish(ctx, configuration, snapshot)
 	r.offer(name, result.Devices)
@@ -173,18 +167,19 @@ func (r *reconciler) serve(ctx context.Context, configuration *v0.Configuration)
 }
 
 // refuse returns the reason why an existing Configuration is not served on this node, or
-// "". review is when to judge again although the Configuration has not changed, because of
-// others; zero means never.
+// "". review is when to judge again although the Configuration has not changed, because the
+// node does not serve all; zero means never.
 func (r *reconciler) refuse(configuration *v0.Configuration) (reason string, review time.Time) {
-	contended := true
-	if older := r.configurations.older(configuration); older != nil {
-		reason = fmt.Sprintf("not served: Configuration %s is older, and nodes would offer devices of both as %s: rename this one",
-			keyOf(older), v0.CommonResource(older.Name, configuration.Name))
-	} else {
-		reason, contended = r.configurations.quota(configuration)
+	if other := r.configurations.older(configuration); other != nil {
+		return fmt.Sprintf("not served: Configuration %s is older, and nodes would offer devices of both as %s: rename this one",
+			keyOf(other), v0.CommonResource(other.Name, configuration.Name)), time.Time{}
 	}
-	if contended {
-		review = time.Now().Add(untilRoom())
+	older, all := r.configurations.place(configuration, r.registered)
+	if older >= maxServed {
+		reason = fmt.Sprintf("not served: a node serves at most %d Configurations, the oldest: delete some that are not needed", maxServed)
+	}
+	if all > maxServed {
+		review = time.Now().Add(reviewDelay - rand.N(reviewDelay/2))
 	}
 	return reason, review
 }
@@ -194,18 +189,12 @@ func (r *reconciler) refuse(configuration *v0.Configuration) (reason string, rev
 func (r *reconciler) turnDown(ctx context.Context, configuration *v0.Configuration, reason string) (again time.Time, err error) {
 	found := failures{node: r.node}
 	found.add(configuration.Spec.DiscoveryHandler.Name, reason)
-	if cached := r.configurations.cached(keyOf(configuration)); cached != nil {
-		r.configurations.forget(cached)
-	}
 	if again, err = r.withdraw(ctx, keyOf(configuration), true); err != nil {
 		return time.Time{}, err
 	}
 	due, err := r.reporter.report(ctx, configuration, found.sorted())
 	return deadline.Earliest(again, due), err
 }
-
-// untilRoom returns the delay before there is another look for room.
-func untilRoom() time.Duration { return unservedDelay - rand.N(unservedDelay/2) }
 
 // addMissing adds a failure if the node lacks the Configuration's handler. It returns when
 // to call it again; zero for never.
@@ -214,10 +203,10 @@ func (r *reconciler) addMissing(configuration *v0.Configuration, found *failures
 	if cached == nil {
 		return time.Time{}
 	}
-	served := r.configurations.reader.served(handler)
-	report, again := r.missing.observe(cached, served, time.Now())
+	registered := r.registered(handler)
+	report, again := r.missing.observe(cached, registered, time.Now())
 	switch reason := r.refusal(handler); {
-	case reason != "" && !served: // whatever other nodes have found with it
+	case reason != "" && !registered: // whatever other nodes have found with it
 		found.add(handler, reason)
 	case report:
 		found.add(handler, v0.MessageHandlerMissing)
@@ -227,16 +216,11 @@ func (r *reconciler) addMissing(configuration *v0.Configuration, found *failures
 
 // discover sends the Configuration's request to its handlers. It returns false if the
 // request is not complete.
-func (r *reconciler) discover(
-	ctx context.Context, configuration *v0.Configuration, found *failures,
-) (complete bool, err error) {
+func (r *reconciler) discover(configuration *v0.Configuration, found *failures) (complete bool) {
 	gracePeriod := time.Duration(ptr.Deref(configuration.Spec.DiscoveryHandler.GracePeriodSeconds, 0)) * time.Second
 	if !r.streams.Served(keyOf(configuration), configuration.Spec.DiscoveryHandler.Name, gracePeriod) {
 		r.properties.Drop(keyOf(configuration)) // no node watches Secrets that it does not need
-		return true, nil
-	}
-	if configuration, err = r.configurations.withRequest(ctx, configuration); err != nil {
-		return false, err
+		return true
 	}
 	handler := configuration.Spec.DiscoveryHandler
 	resolved := r.properties.Resolve(configuration)
@@ -244,13 +228,13 @@ func (r *reconciler) discover(
 		found.add(handler.Name, resolved.Err.Error())
 	}
 	if resolved.Err != nil || resolved.Pending {
-		r.streams.Hold(keyOf(configuration), handler.Name)
-		return false, nil
+		r.streams.Discover(keyOf(configuration), handler.Name, nil)
+		return false
 	}
-	r.streams.Discover(keyOf(configuration), streams.Request{Handler: handler.Name, Message: &protocol.DiscoverRequest{
+	r.streams.Discover(keyOf(configuration), handler.Name, &protocol.DiscoverRequest{
 		DiscoveryDetails: handler.DiscoveryDetails, DiscoveryProperties: resolved.Properties,
-	}})
-	return true, nil
+	})
+	return true
 }
 
 // withdraw stops serving a Configuration, whether or not it exists. It returns when to

@@ -37,16 +37,21 @@ var failuresDescription = prometheus.NewDesc("akri_discovery_failures",
 	[]string{"namespace", "configuration", "reported"}, nil)
 
 // reporter writes a node's failures to the status of Configurations. It is safe for
-// concurrent use.
+// concurrent use with different Configurations.
 type reporter struct {
 	client  dynamic.Interface
 	manager string
-	// others returns the number of failures that other nodes report.
-	others func(types.NamespacedName) int
-	log    *slog.Logger
+	others  func(types.NamespacedName) int
+	log     *slog.Logger
 
 	mu      sync.Mutex
 	reports map[types.NamespacedName]knownReport
+}
+
+// newReporter returns a reporter that writes as a field manager. others returns the number
+// of failures that other nodes report.
+func newReporter(client dynamic.Interface, manager string, others func(types.NamespacedName) int, log *slog.Logger) *reporter {
+	return &reporter{client: client, manager: manager, others: others, log: log, reports: map[types.NamespacedName]knownReport{}}
 }
 
 // knownReport is what the reporter knows about one Configuration.
@@ -70,25 +75,41 @@ func (r *reporter) report(
 		return cmp.Compare(a.Handler, b.Handler)
 	})
 	fitting := wanted[:min(len(wanted), max(v0.MaxDiscoveryFailures-r.others(name), 0))]
-	if unreported := len(wanted) - len(fitting); r.record(name, len(wanted), unreported) {
+	known := r.known(name)
+	unreported := len(wanted) - len(fitting)
+	if unreported > 0 && known.unreported == 0 {
 		r.log.Warn("The status of the Configuration has no room for all failures of this node",
 			"configuration", name, "unreported", unreported, "first", wanted[len(fitting)].Message)
 	}
-	if slices.Equal(have, fitting) {
-		r.written(name)
+	known.failures, known.unreported = len(wanted), unreported
+	defer func() { r.keep(name, known) }()
+	switch {
+	case slices.Equal(have, fitting):
+		known.due, known.conflicts = time.Time{}, 0
 		return time.Time{}, nil
+	case known.due.IsZero():
+		known.due = time.Now().Add(rand.N(reportSpread))
 	}
-	if due := r.dueAt(name); time.Now().Before(due) {
-		return due, nil
+	if time.Now().Before(known.due) {
+		return known.due, nil
 	}
-	return r.apply(ctx, configuration, fitting)
+	switch err := r.apply(ctx, configuration, fitting); {
+	case apierrors.IsInvalid(err): // full
+		known.due = time.Now().Add(fullDelay + rand.N(fullDelay))
+	case apierrors.IsConflict(err):
+		known.due = time.Now().Add(rand.N(backoff.Delay(reportSpread, maxReportSpread, known.conflicts)))
+		known.conflicts++
+	case err != nil && !apierrors.IsNotFound(err):
+		return time.Time{}, fmt.Errorf("write the status of Configuration %s: %w", name, err)
+	default:
+		known.due, known.conflicts = time.Time{}, 0
+	}
+	return known.due, nil
 }
 
 // apply writes the node's entries. Without entries, the node's field manager leaves the
 // object, too.
-func (r *reporter) apply(
-	ctx context.Context, configuration *v0.Configuration, wanted []v0.DiscoveryFailure,
-) (again time.Time, err error) {
+func (r *reporter) apply(ctx context.Context, configuration *v0.Configuration, wanted []v0.DiscoveryFailure) error {
 	name := keyOf(configuration)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v0.GroupVersion.String(), "kind": v0.ConfigurationKind.Kind,
@@ -104,18 +125,9 @@ func (r *reporter) apply(
 		}
 		object.Object["status"] = map[string]any{"discoveryFailures": entries}
 	}
-	_, err = r.client.Resource(v0.ConfigurationResource).Namespace(name.Namespace).
+	_, err := r.client.Resource(v0.ConfigurationResource).Namespace(name.Namespace).
 		ApplyStatus(ctx, name.Name, object, metav1.ApplyOptions{FieldManager: r.manager, Force: true})
-	switch {
-	case apierrors.IsInvalid(err): // full
-		return r.wait(name, fullDelay+rand.N(fullDelay)), nil
-	case apierrors.IsConflict(err):
-		return r.conflict(name), nil
-	case err != nil && !apierrors.IsNotFound(err):
-		return time.Time{}, fmt.Errorf("write the status of Configuration %s: %w", name, err)
-	}
-	r.written(name)
-	return time.Time{}, nil
+	return err
 }
 
 // forget drops what is known about a Configuration.
@@ -125,69 +137,20 @@ func (r *reporter) forget(name types.NamespacedName) {
 	delete(r.reports, name)
 }
 
-// record sets the numbers of failures, and reports whether some became unreported.
-func (r *reporter) record(name types.NamespacedName, found, unreported int) bool {
+func (r *reporter) known(name types.NamespacedName) knownReport {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.reports[name]
-	became := unreported > 0 && known.unreported == 0
-	known.failures, known.unreported = found, unreported
-	r.set(name, known)
-	return became
+	return r.reports[name]
 }
 
-// dueAt returns when the next write may be made.
-func (r *reporter) dueAt(name types.NamespacedName) time.Time {
+// keep stores what is known about a Configuration, if that is anything.
+func (r *reporter) keep(name types.NamespacedName, known knownReport) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.reports[name]
-	if known.due.IsZero() {
-		known.due = time.Now().Add(rand.N(reportSpread))
-		r.set(name, known)
-	}
-	return known.due
-}
-
-// wait postpones the next write.
-func (r *reporter) wait(name types.NamespacedName, delay time.Duration) (due time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	known := r.reports[name]
-	known.due = time.Now().Add(delay)
-	r.set(name, known)
-	return known.due
-}
-
-// conflict postpones the next write after a conflict.
-func (r *reporter) conflict(name types.NamespacedName) (due time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	known := r.reports[name]
-	known.due = time.Now().Add(rand.N(backoff.Delay(reportSpread, maxReportSpread, known.conflicts)))
-	known.conflicts++
-	r.set(name, known)
-	return known.due
-}
-
-// written records that no write is needed.
-func (r *reporter) written(name types.NamespacedName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	known := r.reports[name]
-	known.due, known.conflicts = time.Time{}, 0
-	r.set(name, known)
-}
-
-// set stores a report. The caller holds mu.
-func (r *reporter) set(name types.NamespacedName, known knownReport) {
+	r.reports[name] = known
 	if known == (knownReport{}) {
 		delete(r.reports, name)
-		return
 	}
-	if r.reports == nil {
-		r.reports = map[types.NamespacedName]knownReport{}
-	}
-	r.reports[name] = known
 }
 
 // Describe implements [prometheus.Collector].

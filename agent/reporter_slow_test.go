@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -87,6 +89,47 @@ func respond(code int, object any) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)),
 	}, nil
+}
+
+// A write waits, first for a random part of a second and after a conflict for longer. Nothing
+// is written meanwhile, nor if the status shows the failures. If it is full, the wait is long.
+func TestReportsAreSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &slowServer{delay: time.Nanosecond, watch: func(any) {}}
+		client, err := dynamic.NewForConfig(&rest.Config{Host: "http://api.test", QPS: -1, Transport: apitest.RoundTripper(server.serve)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newReporter(client, "test.node", func(types.NamespacedName) int { return 0 }, slog.New(slog.DiscardHandler))
+		stale, wanted := &server.object().Configuration, []v0.DiscoveryFailure{{Node: "node", Handler: "h", Message: "m"}}
+		stale.ResourceVersion = "before"
+		report := func(writes int, waits bool) (again time.Time) {
+			t.Helper()
+			again, err := r.report(t.Context(), stale, wanted)
+			if _, sent := server.state(); err != nil || sent != writes || again.After(time.Now()) != waits {
+				t.Errorf("%d writes, again at %s, %v; want %d writes, and to wait: %t", sent, again, err, writes, waits)
+			}
+			return again
+		}
+		report(0, true)
+		time.Sleep(time.Until(report(0, true)))
+		report(1, true) // a conflict
+		time.Sleep(time.Until(report(1, true)))
+		stale.ResourceVersion = "0"
+		report(2, false)
+		stale.Status.DiscoveryFailures = wanted
+		report(2, false)
+
+		stale.ResourceVersion, stale.Status.DiscoveryFailures = fmt.Sprint(server.version), nil
+		for i := range v0.MaxDiscoveryFailures {
+			server.listed = append(server.listed, v0.DiscoveryFailure{Node: fmt.Sprint(i)})
+		}
+		time.Sleep(time.Until(report(2, true)))
+		if again := report(3, true); time.Until(again) < fullDelay { // the status is full
+			t.Errorf("the next attempt is in %s", time.Until(again))
+		}
+		synctest.Wait()
+	})
 }
 
 // Hundreds of agents fail at the same time, as an overloaded API server takes seconds for

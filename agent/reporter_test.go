@@ -38,10 +38,8 @@ func newSharedStatus(client dynamic.Interface, nodes int) *sharedStatus {
 	status := &sharedStatus{}
 	for i := range nodes {
 		n := &reportingNode{name: fmt.Sprint("node-", i), status: status, changed: make(chan struct{}, 1)}
-		n.reporter = &reporter{
-			client: client, manager: "test." + n.name, log: slog.New(slog.DiscardHandler),
-			others: func(types.NamespacedName) int { return n.latest().otherFailures },
-		}
+		n.reporter = newReporter(client, "test."+n.name, func(types.NamespacedName) int { return n.latest().otherFailures },
+			slog.New(slog.DiscardHandler))
 		status.nodes = append(status.nodes, n)
 	}
 	return status

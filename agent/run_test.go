@@ -89,28 +89,6 @@ func TestOneAgentPerNode(t *testing.T) {
 	})
 }
 
-func TestOlderOfTwoConfigurationsWithOneNameIsServed(t *testing.T) {
-	older, younger := newWorld(t), newWorld(t)
-	n := older.node("n")
-	n.startAgent()
-	n.startHandler(true)
-	older.configure("echo", "descriptions: [foo0]", nil)
-	older.awaitDevices("foo0")
-	time.Sleep(time.Second) // creationTimestamp has whole seconds
-	younger.configure("echo", "descriptions: [bar0]", nil)
-	younger.eventually("the younger one shows why it is not served", func() bool {
-		failures := younger.failures("echo")
-		return len(failures) == 1 && strings.Contains(failures[0].Message, older.namespace+"/echo")
-	})
-	if len(younger.instances()) != 0 {
-		t.Error("both are served")
-	}
-	older.remove("echo")
-	younger.awaitDevices("bar0")
-	younger.eventually("the failure is gone", func() bool { return len(younger.failures("echo")) == 0 })
-	older.awaitDevices()
-}
-
 func TestErrorsAtStart(t *testing.T) {
 	base := agent.Options{
 		NodeName:       "n",

@@ -103,14 +103,16 @@ func (n *node) startHandler(shared bool) (stop func()) {
 	})
 }
 
-// startScripted starts a handler on the node, and creates a Configuration for it. The
+// startScripted starts a handler on the node, and creates a Configuration with its name. The
 // function that it returns has the handler send a list.
-func (n *node) startScripted(configuration string) (send func(devices ...discovery.Device)) {
+func (n *node) startScripted(name string, capacity int) (send func(devices ...discovery.Device)) {
 	handler := scripted{make(chan []discovery.Device)}
 	n.start("handler", func(ctx context.Context) error {
-		return discovery.Serve(ctx, "scripted", handler, discovery.Options{Dir: n.directory, Logger: slog.New(slog.DiscardHandler)})
+		return discovery.Serve(ctx, name, handler, discovery.Options{Dir: n.directory, Logger: slog.New(slog.DiscardHandler)})
 	})
-	n.configure(configuration, "", func(spec map[string]any) { spec["discoveryHandler"] = map[string]any{"name": "scripted"} })
+	n.configure(name, "", func(spec map[string]any) {
+		spec["capacity"], spec["discoveryHandler"] = int64(capacity), map[string]any{"name": name}
+	})
 	return func(devices ...discovery.Device) { handler.lists <- devices }
 }
 

@@ -46,18 +46,18 @@ func (s *Store) depart(instance *v0.Instance, deleted bool) {
 	}
 }
 
-// appeared handles a new or changed Instance in the watch.
-func (s *Store) appeared(instance *v0.Instance) {
-	if !s.matches(instance) {
+// appeared handles a new or changed Instance in the watch; before is nil if it is new.
+func (s *Store) appeared(before, instance *v0.Instance) {
+	if before == nil || concerns(before, instance, s.node) {
 		s.touched(configurationOf(instance))
 	}
 	name := NameOf(instance)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if before, found := s.gone[name]; found {
+	if former, found := s.gone[name]; found {
 		delete(s.gone, name)
-		if before.UID != instance.UID {
-			s.notifyDeleted(before)
+		if former.UID != instance.UID {
+			s.notifyDeleted(former)
 		}
 	}
 	for _, h := range s.handlers {

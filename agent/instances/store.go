@@ -3,8 +3,6 @@ package instances
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 
 	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
@@ -41,11 +38,11 @@ type Handler struct {
 // Store holds the Instances of one node. It is safe for concurrent use.
 type Store struct {
 	client   dynamic.NamespaceableResourceInterface
+	node     string
 	label    string
 	log      *slog.Logger
 	informer cache.SharedIndexInformer
 	touched  func(configuration types.NamespacedName)
-	matches  func(*v0.Instance) bool
 	handlers []Handler
 	wake     chan struct{} // has room for one: gone has grown
 
@@ -65,11 +62,11 @@ type answer struct {
 }
 
 // New returns the store of a node. It calls touched, which must not block, with
-// the Configuration of each Instance that appears, changes or disappears.
+// the Configuration of each Instance that appears or disappears, or whose change
+// concerns who publishes the node's devices (concerns.go).
 func New(client dynamic.Interface, node string, touched func(configuration types.NamespacedName), log *slog.Logger) (*Store, error) {
 	s := &Store{
-		matches: func(*v0.Instance) bool { return false },
-		client:  client.Resource(v0.InstanceResource), label: v0.NodeLabel(node), log: log, touched: touched,
+		client: client.Resource(v0.InstanceResource), node: node, label: v0.NodeLabel(node), log: log, touched: touched,
 		wake:    make(chan struct{}, 1),
 		answers: map[types.NamespacedName]answer{},
 		gone:    map[types.NamespacedName]*v0.Instance{},
@@ -86,14 +83,14 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 		return nil, err
 	}
 	_, err = s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { s.appeared(object.(*v0.Instance)) },
+		AddFunc: func(object any) { s.appeared(nil, object.(*v0.Instance)) },
 		UpdateFunc: func(before, after any) {
 			old, now := before.(*v0.Instance), after.(*v0.Instance)
 			if old.UID != now.UID { // a list shows the next Instance of that name: it has replaced the old one
 				s.disappeared(old)
 			}
 			if differ(old, now) {
-				s.appeared(now)
+				s.appeared(old, now)
 			}
 		},
 		DeleteFunc: func(object any) {
@@ -108,11 +105,6 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 
 // Handle adds a handler. It must be called before Run.
 func (s *Store) Handle(h Handler) { s.handlers = append(s.handlers, h) }
-
-// Unless sets a function, which must not block, that reports whether an Instance that
-// appeared or changed concerns nobody who wants to know its Configuration. It must be
-// called before Run.
-func (s *Store) Unless(matches func(*v0.Instance) bool) { s.matches = matches }
 
 // Run watches the Instances until ctx is done.
 func (s *Store) Run(ctx context.Context) {
@@ -243,17 +235,6 @@ func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Inst
 		return nil
 	}
 	return kept.instance
-}
-
-// differ reports whether a change matters to an agent. The status, which the controller
-// writes, does not. The generation changes with the spec.
-func differ(before, after *v0.Instance) bool {
-	return before.UID != after.UID || before.Generation != after.Generation ||
-		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
-		!slices.EqualFunc(before.OwnerReferences, after.OwnerReferences, func(a, b metav1.OwnerReference) bool {
-			return a.UID == b.UID && ptr.Deref(a.Controller, false) == ptr.Deref(b.Controller, false)
-		})
 }
 
 // Read converts an Instance, reduced to the fields that the agent reads. It modifies

@@ -30,8 +30,7 @@ const (
 	MaxDiscoveryPropertiesLength = 65536
 
 	// MaxConfigurations is the number of Configurations of one namespace that the webhook
-	// admits, and that an agent serves, so that no tenant fills the memory of the controller
-	// and of the agents.
+	// admits, so that no tenant fills the memory of the controller and of the agents.
 	MaxConfigurations = 100
 	// MaxDevices is the number of devices of one Configuration that an agent publishes
 	// on one node. It is also the number of objects that one for-each renders.

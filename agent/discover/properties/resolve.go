@@ -49,13 +49,6 @@ type Resolved struct {
 // keySet has names of values in an object.
 type keySet map[string]bool
 
-// References returns the number of Secrets and ConfigMaps that a Configuration refers to.
-// Each costs a watch.
-func References(configuration *v0.Configuration) int {
-	wanted, _ := references(configuration, true) // no error if it may refer to all namespaces
-	return len(wanted)
-}
-
 // references returns the objects that a Configuration refers to, with the keys.
 func references(configuration *v0.Configuration, crossNamespace bool) (map[reference]keySet, error) {
 	wanted := map[reference]keySet{}

@@ -31,31 +31,16 @@ type candidate struct {
 // shownID returns the device's ID for a message.
 func (c candidate) shownID() string { return text.Truncate(c.known.ID, maxShown) }
 
-// candidates finds the Instances of devices and refuses what is too large, or too
-// many for one Configuration on one node. Devices that have an Instance come first.
+// candidates finds the Instances of devices, and refuses what is too large.
 func (s nodeView) candidates(devices []streams.Known, have []*v0.Instance) []candidate {
 	byName := make(map[string]*v0.Instance, len(have))
 	for _, instance := range have {
 		byName[instance.Name] = instance
 	}
 	list := make([]candidate, len(devices))
-	published := 0
 	for i, known := range devices {
 		list[i] = candidate{known: known, refused: cmp.Or(known.Refused, excess(known.Device))}
 		list[i].have, list[i].name = s.find(known.Device, byName)
-		if list[i].have != nil {
-			published++
-		}
-	}
-	for i := range list {
-		switch c := &list[i]; {
-		case c.have != nil || c.refused != "":
-		case published >= v0.MaxDevices:
-			c.refused = fmt.Sprintf("device %q is one of %d, but a Configuration may have %d on one node: restrict discoveryDetails",
-				c.shownID(), len(devices), v0.MaxDevices)
-		default:
-			published++
-		}
 	}
 	return list
 }

@@ -68,6 +68,7 @@ func TestTooManyDevices(t *testing.T) {
 	existing := intent(here.configuration, last, "node-a", v0.InstanceName("door", last.ID, "node-a", false))
 
 	list := here.candidates(known(devices...), []*v0.Instance{existing})
+	newCounts(func() []*v0.Instance { return nil }).fit(here, list, nil)
 	accepted := 0
 	for _, c := range list {
 		if c.refused == "" {
@@ -78,7 +79,8 @@ func TestTooManyDevices(t *testing.T) {
 		t.Errorf("%d devices are accepted, want %d; the one with an Instance: %+v", accepted, v0.MaxDevices, end)
 	}
 	reasons := refusals(list)
-	if len(reasons) != maxRefusals+1 || !strings.Contains(reasons[0], `device "cam-0999" is one of 1010`) ||
+	if len(reasons) != maxRefusals+1 ||
+		!strings.Contains(reasons[0], `device "cam-0999" is not published: a Configuration may have 1000 devices`) ||
 		reasons[maxRefusals] != "7 more devices are refused" {
 		t.Errorf("the reasons are %q", reasons)
 	}

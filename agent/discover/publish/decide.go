@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/instances"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/jsonpatch"
 )
@@ -33,6 +35,13 @@ type Step struct {
 	Want   *v0.Instance
 	Patch  jsonpatch.Patch
 }
+
+// instance returns the Instance that the step is about: as it is or, if there is none, as
+// it is created.
+func (s Step) instance() *v0.Instance { return cmp.Or(s.Have, s.Want) }
+
+// name returns the name of that Instance.
+func (s Step) name() types.NamespacedName { return instances.NameOf(s.instance()) }
 
 // nodeView is the state that one node's decisions are based on.
 type nodeView struct {

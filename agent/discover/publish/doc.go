@@ -1,9 +1,9 @@
 // Package publish makes the devices of this node visible as Instances.
 //
 // Pure functions decide what to do about a device or an Instance (awaited.go: the
-// Instances that wait for their devices; intent.go: the Instance of a new device;
-// decide.go: the action; patch.go: the request). The [Publisher] carries out the decisions,
-// not faster than pace.go permits, and reports which events concern it (matches.go).
+// Instances that wait for their devices; counts.go: the devices that fit; intent.go: the
+// Instance of a new device; decide.go: the action; patch.go: the request). The [Publisher]
+// carries out the decisions. gate.go says whether an Instance may be written now.
 //
 // Several nodes see a shared device. The first of their agents creates the Instance;
 // the others join it with their entry in nodes and their label. All write under one

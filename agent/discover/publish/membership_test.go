@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"akri.sh/akri/agent/discover/streams"
@@ -112,7 +110,8 @@ func TestManyNodes(t *testing.T) {
 
 	stale := b.get(name)
 	departures := b.all(nodes, func(ctx context.Context, p *Publisher) (time.Time, error) {
-		return p.drop(ctx, nodeView{node: p.node}, stale)
+		v := p.drop(ctx, nodeView{node: p.node}, b.name(), stale)
+		return v.until, v.err
 	})
 	t.Logf("leaving took %v", departures[len(departures)-1])
 	if got := b.get(name); !slices.Equal(got.Spec.Nodes, []string{"node-0000"}) || len(got.Labels) != 2 {
@@ -126,58 +125,6 @@ func TestManyNodes(t *testing.T) {
 func managers(object *unstructured.Unstructured) string {
 	text, _ := json.MarshalIndent(object.GetManagedFields(), "", " ")
 	return string(text)
-}
-
-// applied creates or joins the camera's Instance as agents of earlier versions did: with
-// server-side apply, each under a field manager of its own.
-func (b *bench) applied(node string) string {
-	b.t.Helper()
-	want := intent(b.configuration, camera, node, v0.InstanceName("door", camera.ID, node, true))
-	want.Spec.DeviceUsage = nil
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-	unstructured.RemoveNestedField(content, "status")
-	if _, err := b.client.Resource(v0.InstanceResource).Namespace(b.configuration.Namespace).Apply(b.t.Context(), want.Name,
-		&unstructured.Unstructured{Object: content}, metav1.ApplyOptions{FieldManager: v0.FieldManagerOfNode(node)}); err != nil {
-		b.t.Fatal(err)
-	}
-	return want.Name
-}
-
-// Instances that agents of an earlier version have applied are maintained like others.
-func TestFormerFieldManagers(t *testing.T) {
-	b := newBench(t)
-	name := b.applied("node-a")
-	b.applied("node-b")
-	managed := func(node string) bool {
-		return strings.Contains(managers(b.object(name)), `"`+v0.FieldManagerOfNode(node)+`"`)
-	}
-	if !managed("node-a") || !managed("node-b") {
-		t.Fatalf("the managers are %s", managers(b.object(name)))
-	}
-	a, other := b.publisher("node-a"), b.publisher("node-b")
-	b.publish(a, camera)
-	b.publish(other, camera)
-	b.publish(other)
-	if got := b.get(name); !slices.Equal(got.Spec.Nodes, []string{"node-a"}) || len(got.Labels) != 2 {
-		t.Errorf("after node-b has left: nodes %v, labels %v", got.Spec.Nodes, got.Labels)
-	}
-	if managed("node-b") {
-		t.Errorf("the former manager of the node that left is still there:\n%s", managers(b.object(name)))
-	}
-	changed := camera
-	changed.Properties = map[string]string{"URL": "new"}
-	b.eventually("the author writes", func() bool {
-		b.publish(a, changed)
-		return b.get(name).Spec.BrokerProperties["URL"] == "new"
-	})
-	if managed("node-a") {
-		t.Errorf("the former manager of the author is still there:\n%s", managers(b.object(name)))
-	}
-	b.eventually("the last node deletes it", func() bool { b.publish(a); return b.object(name) == nil })
 }
 
 // A node that loses sight of a device while its container has a slot stays in the

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,34 +32,23 @@ const (
 // Publisher writes the Instances of one node. It is safe for concurrent use with
 // different Configurations.
 type Publisher struct {
-	client     dynamic.NamespaceableResourceInterface
-	instances  *instances.Store
-	node       string
-	manager    string
-	log        *slog.Logger
-	pace       *pace
-	rejections *rejections
-	throttles  *throttles
-	results    results
-	budget     *budget
-	awaited    awaited
-	reserved   sync.Once
-	retry      func(types.NamespacedName)
+	client    dynamic.NamespaceableResourceInterface
+	instances *instances.Store
+	node      string
+	manager   string
+	log       *slog.Logger
+	gate      *gate
+	counts    *counts
+	awaited   awaited
 }
 
 // New returns a publisher for a node that writes as a field manager.
 func New(client dynamic.Interface, store *instances.Store, node, manager string, log *slog.Logger) *Publisher {
 	return &Publisher{
 		client: client.Resource(v0.InstanceResource), instances: store, node: node, manager: manager, log: log,
-		pace: newPace(), rejections: newRejections(), throttles: newThrottles(), results: newResults(), budget: newBudget(),
-		awaited: awaited{allowance: streams.ReturnAllowance},
-		retry:   func(types.NamespacedName) {},
+		gate: newGate(), counts: newCounts(store.All), awaited: awaited{allowance: streams.ReturnAllowance},
 	}
 }
-
-// WhenRoom sets a function, which must not block, that is called with each Configuration
-// whose refused devices may fit now. It must be called before Publish.
-func (p *Publisher) WhenRoom(retry func(configuration types.NamespacedName)) { p.retry = retry }
 
 // Result is the outcome of [Publisher.Publish].
 type Result struct {
@@ -68,8 +56,9 @@ type Result struct {
 	Devices []device.Device
 	// Next is the time to publish again without an event; zero for never.
 	Next time.Time
-	// Refused are the reasons why devices are not published, which a user must resolve:
-	// they are too large, they change too often, or the API server rejects their Instances.
+	// Refused are the reasons why devices are not published, which a user must resolve: they
+	// are too large or too many, they change too often, or the API server refuses their
+	// Instances.
 	Refused []string
 }
 
@@ -79,67 +68,39 @@ func (r *Result) again(at time.Time) { r.Next = deadline.Earliest(r.Next, at) }
 // snapshot of its devices. After an error it continues with the other Instances.
 func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration, snapshot streams.Snapshot) (Result, error) {
 	here := nodeView{node: p.node, configuration: configuration, now: time.Now()}
-	name := here.name()
-	p.results.clear(name) // before the Instances are read: no event is missed
-	have := p.instances.Of(name)
-
+	have := p.instances.Of(here.name())
 	candidates := here.candidates(snapshot.Devices, have)
-	kept, gone, next := p.awaited.split(name, unclaimed(have, candidates), snapshot, here.now)
-	kept, shortage := p.allot(here, candidates, kept)
+	kept, gone, next := p.awaited.split(here.name(), unclaimed(have, candidates), snapshot, here.now)
+	kept, shortage, full := p.counts.fit(here, candidates, kept)
 
 	result := Result{Next: next}
-	var errs []error
-	var mu sync.Mutex // guards result and errs
-	matching := map[types.NamespacedName]match{}
-	group := errgroup.Group{}
-	group.SetLimit(parallelWrites)
-	for _, c := range candidates {
-		if c.withheld {
-			continue
-		}
-		group.Go(func() error {
-			instance, later, err := c.have, time.Time{}, error(nil) // if the device is refused, its Instance stays as it is
-			if c.refused == "" {
-				instance, later, err = p.ensure(ctx, here, c.known.Device, c.have, c.name)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if instance != nil && slices.Contains(instance.Spec.Nodes, p.node) { // or others alone describe the device
-				offered := published(configuration, instance, c.known)
-				result.Devices = append(result.Devices, offered)
-				if c.refused == "" && err == nil && later.IsZero() {
-					matching[offered.Instance] = match{configuration, c.known, offered}
-				}
-			}
-			result.again(later)
-			switch {
-			case isRefusal(err):
-				result.Refused = append(result.Refused, err.Error())
-			case err != nil:
-				errs = append(errs, err)
-			}
-			return nil
-		})
+	if full {
+		result.again(here.now.Add(fullDelay))
 	}
-	_ = group.Wait() // failures are in errs
-
+	var errs []error
+	for i, o := range inParallel(candidates, func(c candidate) outcome { return p.one(ctx, here, c) }) {
+		c := &candidates[i]
+		if o.instance != nil && !c.withheld && slices.Contains(o.instance.Spec.Nodes, p.node) { // or others alone describe the device
+			result.Devices = append(result.Devices, published(configuration, o.instance, c.known))
+		}
+		if o.why == refused {
+			c.refused = o.err.Error()
+		} else {
+			errs = append(errs, o.err)
+		}
+		result.again(o.until)
+	}
 	for _, instance := range kept {
 		result.Devices = append(result.Devices, adopted(configuration, instance))
 	}
-	later, err := p.dropAll(ctx, here, gone)
+	slices.SortFunc(result.Devices, func(a, b device.Device) int { return cmp.Compare(a.Instance.Name, b.Instance.Name) })
+	later, err := p.dropAll(ctx, here, here.name(), gone)
 	result.again(later)
 	errs = append(errs, err)
-	slices.SortFunc(result.Devices, func(a, b device.Device) int { return compareNames(a.Instance, b.Instance) })
-	slices.Sort(result.Refused)
-	result.Refused = append(refusals(candidates), result.Refused...)
-	if shortage != "" {
-		result.Refused = append(result.Refused, shortage)
-	}
-	if failure, next := p.throttles.report(name, time.Now()); failure != "" {
-		result.Refused = append(result.Refused, failure)
-		result.again(next)
-	}
-	p.results.set(name, matching)
+
+	changing, end := p.gate.failure(here.name(), time.Now())
+	result.again(end)
+	result.Refused = slices.DeleteFunc(append(refusals(candidates), shortage, changing), func(reason string) bool { return reason == "" })
 	return result, errors.Join(errs...)
 }
 
@@ -157,176 +118,143 @@ func unclaimed(have []*v0.Instance, candidates []candidate) (list []*v0.Instance
 	return list
 }
 
-// allot refuses what does not fit into the node's budget. See [nodeView.allot].
-func (p *Publisher) allot(here nodeView, list []candidate, adoptable []*v0.Instance) (fitting []*v0.Instance, shortage string) {
-	p.spend(here.name(), func(a *account) { fitting, shortage = here.allot(a, list, adoptable) })
-	return fitting, shortage
-}
-
-// spend settles the cost of a Configuration, and has those published again that may have
-// room now.
-func (p *Publisher) spend(name types.NamespacedName, decide func(*account)) {
-	p.reserved.Do(func() { p.budget.reserve(p.instances.All()) })
-	for _, other := range p.budget.settle(name, decide) {
-		p.retry(other)
-	}
-}
-
 // Withdraw removes this node from all Instances of a Configuration that is not
 // served. Those that other nodes see are left to garbage collection if the
 // Configuration no longer exists: otherwise, each node would write each of them.
 //
 // It returns when to withdraw again without an event; zero for never.
 func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName, exists bool) (time.Time, error) {
-	p.results.clear(configuration)
-	p.throttles.forget(configuration)
 	p.awaited.absent.Delete(configuration)
-	p.spend(configuration, func(*account) {})
-	return p.dropAll(ctx, nodeView{node: p.node, collected: !exists}, p.instances.Of(configuration))
+	p.counts.free(configuration)
+	return p.dropAll(ctx, nodeView{node: p.node, collected: !exists}, configuration, p.instances.Of(configuration))
 }
 
-// dropAll removes this node from Instances. It returns when to try again if it may not
-// write all now.
-func (p *Publisher) dropAll(ctx context.Context, here nodeView, list []*v0.Instance) (time.Time, error) {
-	var next Result
-	var mu sync.Mutex // guards next
-	err := inParallel(list, func(instance *v0.Instance) error {
-		later, err := p.drop(ctx, here, instance)
-		mu.Lock()
-		defer mu.Unlock()
-		next.again(later)
-		return err
-	})
-	return next.Next, err
+// dropAll removes this node from Instances of a Configuration. It returns when to try again
+// if it may not write all now.
+func (p *Publisher) dropAll(
+	ctx context.Context, here nodeView, configuration types.NamespacedName, list []*v0.Instance,
+) (next time.Time, err error) {
+	var errs []error
+	for _, v := range inParallel(list, func(have *v0.Instance) verdict { return p.drop(ctx, here, configuration, have) }) {
+		next, errs = deadline.Earliest(next, v.until), append(errs, v.err)
+	}
+	return next, errors.Join(errs...)
 }
 
-// inParallel calls write for each Instance, a few at a time, and returns the errors.
-func inParallel(list []*v0.Instance, write func(*v0.Instance) error) error {
-	errs := make([]error, len(list))
+// inParallel calls do for each element, a few at a time, and returns the results in the same
+// order.
+func inParallel[E, R any](list []E, do func(E) R) []R {
+	results := make([]R, len(list))
 	group := errgroup.Group{}
 	group.SetLimit(parallelWrites)
-	for i, instance := range list {
+	for i, element := range list {
 		group.Go(func() error {
-			errs[i] = write(instance)
+			results[i] = do(element)
 			return nil
 		})
 	}
-	_ = group.Wait() // failures are in errs
-	return errors.Join(errs...)
+	_ = group.Wait() // errors are in the results
+	return results
 }
 
-// ensure creates or corrects the Instance of a device. It returns the Instance, even
-// with an error, or nil if there is none, and when to try again if it may not write
-// now, or if the API server rejects the Instance. This node may not be listed in the
+// outcome is what came of a device or an Instance: the Instance, or nil if there is none,
+// and why it is not as it should be yet.
+type outcome struct {
+	instance *v0.Instance
+	verdict
+}
+
+// one creates or corrects the Instance of a device. This node may not be listed in the
 // Instance yet.
-func (p *Publisher) ensure(
-	ctx context.Context, here nodeView, d streams.Device, have *v0.Instance, name string,
-) (instance *v0.Instance, later time.Time, err error) {
-	key, step := types.NamespacedName{Namespace: here.configuration.Namespace, Name: name}, here.present(d, have, name)
-	if later, err = p.rejections.standing(key, step, time.Now()); err != nil {
-		return have, later, err
+func (p *Publisher) one(ctx context.Context, here nodeView, c candidate) outcome {
+	if c.refused != "" {
+		return outcome{instance: c.have} // it stays as it is
 	}
-	instance, later, err = p.attempt(ctx, here, d, have, name)
-	switch {
-	case isRefusal(err):
-		later = p.rejections.add(key, step, err, time.Now())
-	case err == nil && later.IsZero():
-		p.rejections.forget(key)
-	case err == nil && !p.pace.contends(key, later):
-		p.throttles.add(here.name(), d.ID, p.pace.repeats(key, later), time.Now())
+	d, name := c.known.Device, c.name
+	o := p.settle(ctx, here.name(), c.have, func(have *v0.Instance) (Step, error) {
+		if have != nil && !here.belongsTo(have, d) { // known since an attempt to create ours
+			long := v0.LongInstanceName(here.configuration.Name, d.ID, here.node, d.Shared)
+			if name == long {
+				return Step{}, nameTaken(have)
+			}
+			have, name = nil, long
+		}
+		return here.present(d, have, name), nil
+	})
+	if o.err != nil {
+		o.err = fmt.Errorf("publish device %q: %w", c.shownID(), o.err)
 	}
-	return instance, later, err
+	return o
 }
 
-// attempt is ensure without a regard to earlier rejections.
-func (p *Publisher) attempt(
-	ctx context.Context, here nodeView, d streams.Device, have *v0.Instance, name string,
-) (instance *v0.Instance, later time.Time, err error) {
-	key := types.NamespacedName{Namespace: here.configuration.Namespace, Name: name}
+// drop removes this node from an Instance, as far as it may.
+func (p *Publisher) drop(ctx context.Context, here nodeView, configuration types.NamespacedName, have *v0.Instance) verdict {
+	uid := have.UID
+	v := p.settle(ctx, configuration, have, func(have *v0.Instance) (Step, error) {
+		if have == nil || have.UID != uid {
+			return Step{Action: Wait}, nil
+		}
+		return here.absent(have), nil
+	}).verdict
+	if v.err != nil {
+		v.err = fmt.Errorf("remove node %s from Instance %s: %w", here.node, instances.NameOf(have), v.err)
+	}
+	return v
+}
+
+// settle takes the step that decide returns for an Instance, if the gate permits that: first
+// as the cache has it, and then, if that has changed, as the API server has it.
+func (p *Publisher) settle(
+	ctx context.Context, configuration types.NamespacedName, have *v0.Instance, decide func(have *v0.Instance) (Step, error),
+) outcome {
+	var first, step Step
 	for attempt := range maxAttempts {
-		step := here.present(d, have, key.Name)
+		var err error
+		if step, err = decide(have); err != nil {
+			return outcome{verdict: p.gate.hold(first, verdict{why: refused, err: err}, time.Now())}
+		}
 		if step.Action == Keep || step.Action == Wait {
-			if _, watched := have.Labels[v0.NodeLabel(p.node)]; !watched { // no event will come
-				return have, p.pace.contended(key, time.Now()), nil
-			}
-			return have, time.Time{}, nil
+			return outcome{have, p.unwatched(step)}
 		}
 		if attempt == 0 {
-			if later := p.pace.admit(key, step.Action, time.Now()); !later.IsZero() {
-				return have, later, nil
+			first = step
+			if v := p.gate.ask(configuration, step, time.Now()); v.why != 0 {
+				return outcome{have, v}
 			}
-			p.throttles.wrote(here.name(), time.Now())
 		}
 		written, err := p.write(ctx, step)
-		switch {
-		case err == nil && step.Action == Delete:
-			return nil, time.Time{}, nil // the deletion event triggers the creation
-		case err == nil:
-			p.log.Info("Published the Instance", "instance", key, "device", d.ID, "new", step.Action == Create)
-			return written, time.Time{}, nil
-		case !hasChanged(err):
-			p.pace.failed(key)
-			return have, time.Time{}, fmt.Errorf("publish Instance %s of device %q: %w", key, d.ID, err)
+		if err == nil {
+			p.gate.wrote(step, time.Now())
+			p.log.Info("Wrote the Instance", "instance", step.name(), "action", step.Action)
+			return outcome{instance: written} // after a deletion, the event triggers the creation
 		}
-		// Another agent changed the Instance first, or the API server rejects the request.
-		rejected := err
-		if have, err = p.get(ctx, key); err != nil {
-			return step.Have, time.Time{}, err
+		if hasChanged(err) {
+			current, readErr := p.get(ctx, step.name())
+			if readErr != nil {
+				return outcome{have, verdict{why: failed, err: readErr}}
+			}
+			if apierrors.IsAlreadyExists(err) || !sameVersion(current, step.Have) {
+				have = current // another agent changed it first
+				continue
+			}
 		}
-		long := v0.LongInstanceName(here.configuration.Name, d.ID, here.node, d.Shared)
-		switch {
-		case have != nil && !here.belongsTo(have, d) && key.Name == long:
-			p.pace.failed(key)
-			return nil, time.Time{}, nameTaken(have, d)
-		case have != nil && !here.belongsTo(have, d):
-			have, key.Name = nil, long
-		case sameVersion(have, step.Have) && !apierrors.IsAlreadyExists(rejected):
-			p.pace.failed(key)
-			return have, time.Time{}, fmt.Errorf("publish Instance %s of device %q: %w", key, d.ID, rejected)
+		if isRefusal(err) {
+			return outcome{have, p.gate.hold(first, verdict{why: refused, err: err}, time.Now())}
 		}
+		return outcome{have, verdict{why: failed, err: err}}
 	}
-	return have, p.pace.contended(key, time.Now()), nil
+	return outcome{have, p.gate.hold(step, verdict{why: contended}, time.Now())}
 }
 
-// drop removes this node from an Instance, as far as it may. It returns when to try
-// again if it may not write now.
-func (p *Publisher) drop(ctx context.Context, here nodeView, have *v0.Instance) (later time.Time, err error) {
-	key, uid := instances.NameOf(have), have.UID
-	for attempt := range maxAttempts {
-		step := here.absent(have)
-		if step.Action == Wait {
-			return time.Time{}, nil
-		}
-		if attempt == 0 {
-			if later := p.pace.admit(key, step.Action, time.Now()); !later.IsZero() {
-				return later, nil
-			}
-			p.throttles.wrote(types.NamespacedName{Namespace: have.Namespace, Name: have.Spec.ConfigurationName}, time.Now())
-		}
-		_, err := p.write(ctx, step)
-		if err == nil && step.Action == Leave {
-			p.log.Info("Left the Instance", "instance", key)
-		}
-		if err == nil {
-			return time.Time{}, nil
-		}
-		if !hasChanged(err) {
-			p.pace.failed(key)
-			return time.Time{}, fmt.Errorf("remove node %s from Instance %s: %w", here.node, key, err)
-		}
-		rejected := err
-		if have, err = p.get(ctx, key); err != nil {
-			return time.Time{}, err
-		}
-		if have == nil || have.UID != uid {
-			return time.Time{}, nil
-		}
-		if sameVersion(have, step.Have) {
-			p.pace.failed(key)
-			return time.Time{}, fmt.Errorf("remove node %s from Instance %s: %w", here.node, key, rejected)
+// unwatched returns when to look again at the Instance of a device that is not in the
+// selection of this node's agent, because no event will come.
+func (p *Publisher) unwatched(step Step) verdict {
+	if step.Want != nil {
+		if _, watched := step.Have.Labels[v0.NodeLabel(p.node)]; !watched {
+			return p.gate.hold(step, verdict{why: contended}, time.Now())
 		}
 	}
-	return p.pace.contended(key, time.Now()), nil
+	return verdict{}
 }
 
 // hasChanged reports whether a request may have failed because the Instance is not as
@@ -343,28 +271,20 @@ func sameVersion(a, b *v0.Instance) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.ResourceVersion == b.ResourceVersion
 }
 
-// errNameTaken is the reason why a device has no Instance if both of its names are taken.
-var errNameTaken = errors.New("both names of its Instance are taken")
-
 // nameTaken returns the error about an Instance that has the longer name of a device's
 // Instance and belongs to another device. No two digests collide twice: somebody has
 // chosen the name.
-func nameTaken(other *v0.Instance, d streams.Device) error {
+func nameTaken(other *v0.Instance) error {
 	node := "unknown"
 	if len(other.Spec.Nodes) > 0 {
 		node = other.Spec.Nodes[0]
 	}
-	return fmt.Errorf("publish device %q: %w: Instance %s belongs to device %q of node %s: delete it, and stop that node's agent "+
-		"if it comes back", text.Truncate(d.ID, maxShown), errNameTaken, instances.NameOf(other),
-		text.Truncate(other.Annotations[v0.AnnotationDeviceID], maxShown), text.Truncate(node, maxShown))
+	return fmt.Errorf("both names of its Instance are taken: Instance %s belongs to device %q of node %s: delete it, and stop that "+
+		"node's agent if it comes back", instances.NameOf(other), text.Truncate(other.Annotations[v0.AnnotationDeviceID], maxShown),
+		text.Truncate(node, maxShown))
 }
 
-// isRefusal reports whether retrying a rejected Instance is pointless.
+// isRefusal reports whether the API server does not accept an Instance as it is.
 func isRefusal(err error) bool {
-	return errors.Is(err, errNameTaken) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
-		apierrors.IsRequestEntityTooLargeError(err)
-}
-
-func compareNames(a, b types.NamespacedName) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

@@ -3,8 +3,6 @@ package publish
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +29,7 @@ func (p *Publisher) write(ctx context.Context, step Step) (*v0.Instance, error) 
 
 // create creates an Instance.
 func (p *Publisher) create(ctx context.Context, want *v0.Instance) (*v0.Instance, error) {
-	created := *want // rejections compare what is wanted, which has no time
+	created := *want // the gate compares what is wanted, which has no time
 	created.Spec.LastChangeTime = new(metav1.Now())
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&created)
 	if err != nil {
@@ -52,38 +50,12 @@ func (p *Publisher) create(ctx context.Context, want *v0.Instance) (*v0.Instance
 func (p *Publisher) patch(ctx context.Context, have *v0.Instance, patch jsonpatch.Patch) (*v0.Instance, error) {
 	// By now, another Instance may have the same name.
 	bound := append(jsonpatch.Patch{jsonpatch.Test(uidPath, have.UID)}, patch...)
-	client := p.client.Namespace(have.Namespace)
-	answer, err := client.Patch(ctx, have.Name, types.JSONPatchType, bound.Encode(), metav1.PatchOptions{FieldManager: p.manager})
+	answer, err := p.client.Namespace(have.Namespace).
+		Patch(ctx, have.Name, types.JSONPatchType, bound.Encode(), metav1.PatchOptions{FieldManager: p.manager})
 	if err != nil {
 		return nil, fmt.Errorf("patch Instance %s: %w", instances.NameOf(have), err)
 	}
-	if former := p.formerManager(answer); len(former) > 0 {
-		bound = append(jsonpatch.Patch{jsonpatch.Test(uidPath, have.UID)}, former...)
-		cleaned, err := client.Patch(ctx, have.Name, types.JSONPatchType, bound.Encode(), metav1.PatchOptions{FieldManager: p.manager})
-		if err == nil {
-			answer = cleaned
-		} else { // it costs some bytes only, until the next patch
-			p.log.Debug("Cannot remove the former field manager", "instance", instances.NameOf(have), "err", err)
-		}
-	}
 	return p.keep(answer)
-}
-
-// formerManager returns the operations that remove the field manager with which an
-// earlier version of this node's agent applied the Instance.
-func (p *Publisher) formerManager(object *unstructured.Unstructured) jsonpatch.Patch {
-	list, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "managedFields")
-	entries, _ := list.([]any)
-	for i, entry := range entries {
-		fields, _ := entry.(map[string]any)
-		manager, _ := fields["manager"].(string)
-		if fields["operation"] == string(metav1.ManagedFieldsOperationApply) && strings.HasPrefix(manager, v0.FieldManagerAgent) &&
-			manager == v0.FieldManagerOfNode(p.node) {
-			path := jsonpatch.Pointer("metadata", "managedFields", strconv.Itoa(i))
-			return jsonpatch.Patch{jsonpatch.Test(path+"/manager", manager), jsonpatch.Remove(path)}
-		}
-	}
-	return nil
 }
 
 // delete deletes an Instance if it has not changed since it was read. Otherwise it
@@ -92,9 +64,6 @@ func (p *Publisher) delete(ctx context.Context, have *v0.Instance) error {
 	err := p.client.Namespace(have.Namespace).Delete(ctx, have.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion},
 	})
-	if err == nil {
-		p.log.Info("Deleted the Instance", "instance", instances.NameOf(have))
-	}
 	if err == nil || apierrors.IsNotFound(err) {
 		p.instances.Forget(have)
 		return nil

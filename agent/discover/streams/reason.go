@@ -18,15 +18,8 @@ type connectError struct{ cause error }
 func (e *connectError) Error() string { return e.cause.Error() }
 func (e *connectError) Unwrap() error { return e.cause }
 
-// refused reports whether the endpoint rejects the request, or the agent its list, as
-// opposed to a failure.
-func refused(err error) bool { return status.Code(err) == codes.InvalidArgument || unacceptable(err) }
-
-// unacceptable reports whether the agent has no room for the endpoint's list.
-func unacceptable(err error) bool {
-	list := (*listError)(nil)
-	return errors.As(err, &list)
-}
+// refused reports whether the endpoint rejects the request, as opposed to a failure.
+func refused(err error) bool { return status.Code(err) == codes.InvalidArgument }
 
 // tooLarge reports whether a message exceeds maxMessageBytes. The library has no error
 // value for that (google.golang.org/grpc, rpc_util.go).
@@ -52,8 +45,6 @@ func class(err error) string {
 	switch {
 	case errors.As(err, &failedToConnect):
 		return "connect"
-	case unacceptable(err):
-		return "too_large"
 	case refused(err):
 		return "refused"
 	case tooLarge(err):

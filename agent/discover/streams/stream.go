@@ -64,8 +64,8 @@ func newStream(
 type streamListener interface {
 	// opened is called when the handler has answered, or has kept the call open.
 	opened(*stream)
-	// received is called with the newest message. An error ends the stream.
-	received(*stream, *protocol.DiscoverResponse) error
+	// received is called with the newest message.
+	received(*stream, *protocol.DiscoverResponse)
 	// broke is called with the reason when the stream ends, or cannot be opened.
 	broke(s *stream, wasOpen bool, err error)
 	// closed is called once, when the agent has stopped the stream. Nothing follows.
@@ -114,15 +114,15 @@ func (s *stream) once(ctx context.Context, to streamListener) (reached bool) {
 	}
 	defer connection.Close()
 	open := false
-	err = s.listen(ctx, connection, func(message *protocol.DiscoverResponse) error {
+	err = s.listen(ctx, connection, func(message *protocol.DiscoverResponse) {
 		if !open {
 			open = true
 			to.opened(s)
 		}
 		if message != nil {
-			return to.received(s, message)
+			to.received(s, message)
+			_ = s.pace.Wait(ctx) // it fails if ctx is done, which ends the call
 		}
-		return nil
 	})
 	if ctx.Err() == nil {
 		to.broke(s, open, err)
@@ -131,8 +131,8 @@ func (s *stream) once(ctx context.Context, to streamListener) (reached bool) {
 }
 
 // listen calls heard with the messages of one call, and with nil when the call has
-// lasted for steadyAfter, until the call ends or heard returns an error.
-func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard func(*protocol.DiscoverResponse) error) error {
+// lasted for steadyAfter, until the call ends.
+func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard func(*protocol.DiscoverResponse)) error {
 	ctx, end := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	defer func() {
@@ -147,29 +147,16 @@ func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard 
 	reading.Go(func() { ended <- read(call, newest) })
 	steady := time.NewTimer(steadyAfter)
 	defer steady.Stop()
-	handle := func(message *protocol.DiscoverResponse) error {
-		if err := heard(message); err != nil {
-			return err
-		}
-		_ = s.pace.Wait(ctx) // it fails if ctx is done, which ends the call
-		return nil
-	}
 	for {
 		select {
 		case message := <-newest:
-			if err := handle(message); err != nil {
-				return err
-			}
+			heard(message)
 		case <-steady.C:
-			if err := heard(nil); err != nil {
-				return err
-			}
+			heard(nil)
 		case err := <-ended:
 			select {
 			case message := <-newest:
-				if err := handle(message); err != nil {
-					return err
-				}
+				heard(message)
 			default:
 			}
 			return err

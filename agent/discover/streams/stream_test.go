@@ -41,11 +41,10 @@ func (e *events) opened(*stream) {
 	e.openings++
 }
 
-func (e *events) received(_ *stream, message *protocol.DiscoverResponse) error {
+func (e *events) received(_ *stream, message *protocol.DiscoverResponse) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lists = append(e.lists, message.GetDevices()[0].GetId())
-	return nil
 }
 
 func (e *events) broke(s *stream, wasOpen bool, err error) {

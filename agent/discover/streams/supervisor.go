@@ -14,14 +14,6 @@ import (
 	"akri.sh/akri/discovery/protocol"
 )
 
-// Request is what a Configuration requests from its discovery handler.
-type Request struct {
-	// Handler is the discovery handler's name.
-	Handler string
-	// Message is sent to its endpoints. The caller must not modify it.
-	Message *protocol.DiscoverRequest
-}
-
 // Supervisor owns the streams of all Configurations. It is safe for concurrent
 // use.
 type Supervisor struct {
@@ -66,18 +58,19 @@ func NewSupervisor(
 	return s
 }
 
-// Discover sends a Configuration's request to every endpoint of its handler.
-// Endpoints that register later get it with the next call. An equal request is a
-// no-op; a different one reopens the streams.
-func (s *Supervisor) Discover(configuration types.NamespacedName, request Request) {
-	entries := s.registry.Endpoints(request.Handler)
+// Discover sends a Configuration's request, which the caller must not modify afterwards, to
+// every endpoint of its handler. Endpoints that register later get it with the next call. An
+// equal request is a no-op; a different one reopens the streams. A nil request is incomplete
+// for now: open streams continue with the previous one.
+func (s *Supervisor) Discover(configuration types.NamespacedName, handler string, request *protocol.DiscoverRequest) {
+	entries := s.registry.Endpoints(handler)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := s.discovery(configuration, request.Handler)
-	if d.request == nil || !proto.Equal(d.request, request.Message) {
-		d.request = request.Message
+	d := s.discovery(configuration, handler)
+	if request != nil && (d.request == nil || !proto.Equal(d.request, request)) {
+		d.request = request
 	}
-	d.view.Hold(false, time.Now())
+	d.view.Hold(request == nil, time.Now())
 	d.sync(entries)
 }
 
@@ -99,17 +92,6 @@ func (s *Supervisor) Served(configuration types.NamespacedName, handler string, 
 	return false
 }
 
-// Hold records that a Configuration's request is incomplete for now. Open streams
-// continue with the previous request.
-func (s *Supervisor) Hold(configuration types.NamespacedName, handler string) {
-	entries := s.registry.Endpoints(handler)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d := s.discovery(configuration, handler)
-	d.view.Hold(true, time.Now())
-	d.sync(entries)
-}
-
 // Drop forgets a Configuration.
 func (s *Supervisor) Drop(configuration types.NamespacedName) {
 	s.mu.Lock()
@@ -128,13 +110,7 @@ func (s *Supervisor) Snapshot(configuration types.NamespacedName) Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d := s.discoveries[configuration]; d != nil {
-		snapshot := d.view.At(time.Now())
-		for endpoint, from := range d.view.sources {
-			if told := from.contradiction.tell(); told != "" {
-				s.log.Warn("Discovery handlers describe a device differently", "configuration", configuration, "endpoint", endpoint, "err", told)
-			}
-		}
-		return snapshot
+		return d.view.At(time.Now())
 	}
 	return Snapshot{}
 }
@@ -230,19 +206,14 @@ func (d *discovery) opened(from *stream) {
 	d.handle(from, func() { d.view.Opened(from.entry.Endpoint, from.entry.Shared, time.Now()) })
 }
 
-func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) (err error) {
+func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) {
 	devices, complaint := devicesOf(message, from.entry, d.supervisor.permitted)
 	d.supervisor.metrics.message(from.entry.Name)
 	if complaint != "" {
 		d.supervisor.metrics.failure(from.entry.Name, "faulty_list")
 		d.supervisor.log.Warn("Discovery handler sent a faulty list", "configuration", d.name, "endpoint", from.entry.Endpoint, "err", complaint)
 	}
-	d.handle(from, func() {
-		if err = d.supervisor.admit(d.name, from.entry.Endpoint, bytesOf(devices)); err == nil {
-			d.view.Received(from.entry.Endpoint, devices, complaint, time.Now())
-		}
-	})
-	return err
+	d.handle(from, func() { d.view.Received(from.entry.Endpoint, devices, complaint, time.Now()) })
 }
 
 // count records that the endpoint of a stream has answered. A stream counts until an

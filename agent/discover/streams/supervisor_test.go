@@ -3,12 +3,10 @@ package streams
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -104,9 +102,8 @@ type setup struct {
 type stateLog struct {
 	slog.Handler
 
-	mu       sync.Mutex
-	states   []string
-	warnings []string
+	mu     sync.Mutex
+	states []string
 }
 
 func (l *stateLog) Enabled(context.Context, slog.Level) bool { return true }
@@ -116,9 +113,6 @@ func (l *stateLog) Handle(_ context.Context, record slog.Record) error {
 	defer l.mu.Unlock()
 	if state, found := strings.CutPrefix(record.Message, "Discovery handler is "); found {
 		l.states = append(l.states, state)
-	}
-	if record.Level == slog.LevelWarn {
-		l.warnings = append(l.warnings, record.Message)
 	}
 	return nil
 }
@@ -133,7 +127,8 @@ func newSetup(t *testing.T) *setup {
 	states := &stateLog{Handler: slog.DiscardHandler}
 	log := slog.New(states)
 	s := &setup{
-		t: t, registry: registry.New(t.TempDir(), registry.Network{}, log), changed: make(chan types.NamespacedName, 1000), states: states,
+		t: t, registry: registry.New(t.TempDir(), registry.Network{}, log), states: states,
+		changed: make(chan types.NamespacedName, 1000),
 	}
 	s.supervisor = NewSupervisor(
 		s.registry,
@@ -171,7 +166,7 @@ func (s *setup) register(f *fake) registry.Endpoint {
 var door = types.NamespacedName{Namespace: "plant", Name: "door"}
 
 func (s *setup) ask(details string) {
-	s.supervisor.Discover(door, Request{Handler: "h", Message: &protocol.DiscoverRequest{DiscoveryDetails: details}})
+	s.supervisor.Discover(door, "h", &protocol.DiscoverRequest{DiscoveryDetails: details})
 }
 
 // await sends the request again, as the agent does, until the snapshot matches.
@@ -284,6 +279,19 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// While the request is incomplete, time does not tell that there are no devices.
+func TestAnIncompleteRequest(t *testing.T) {
+	s := newSetup(t)
+	s.supervisor.Discover(door, "h", nil)
+	if next := s.supervisor.Snapshot(door).Next; !next.IsZero() {
+		t.Errorf("the snapshot changes at %s", next)
+	}
+	s.ask("one")
+	if s.supervisor.Snapshot(door).Next.IsZero() {
+		t.Error("without an endpoint, the snapshot is never settled")
+	}
+}
+
 // A request with other properties tells nothing about devices that its first list lacks; one
 // with other details does.
 func TestWhatAnotherRequestChanges(t *testing.T) {
@@ -293,9 +301,9 @@ func TestWhatAnotherRequestChanges(t *testing.T) {
 	s.register(f)
 	listed := func(details, password string) time.Time {
 		t.Helper()
-		s.supervisor.Discover(door, Request{Handler: "h", Message: &protocol.DiscoverRequest{
+		s.supervisor.Discover(door, "h", &protocol.DiscoverRequest{
 			DiscoveryDetails: details, DiscoveryProperties: map[string]*protocol.ByteData{"PASSWORD": {Vec: []byte(password)}},
-		}})
+		})
 		s.wantRequest(f, details)
 		f.send <- devices(password)
 		for {
@@ -339,49 +347,6 @@ func TestARegistrationOfAKnownEndpoint(t *testing.T) {
 	}
 	if err := s.registry.Register(registry.Entry{Endpoint: here, Shared: true}); err != nil || len(s.changed) != 1 {
 		t.Errorf("changed: %d notifications, %v; want one", len(s.changed), err)
-	}
-}
-
-// Two endpoints that describe a device differently are reported, and logged once.
-func TestContradiction(t *testing.T) {
-	s := newSetup(t)
-	first, second := s.handler("first"), s.handler("second")
-	defer first.serve(t)()
-	defer second.serve(t)()
-	endpoints := []registry.Endpoint{s.register(first), s.register(second)}
-	s.ask("")
-	for i, f := range []*fake{first, second} {
-		s.wantRequest(f, "")
-		message := devices("a")
-		message.Devices[0].Properties = map[string]string{"P": fmt.Sprint(i)}
-		f.send <- message
-	}
-	apart := func() bool { // the first of the sorted endpoints counts
-		s.supervisor.mu.Lock()
-		defer s.supervisor.mu.Unlock()
-		for _, endpoint := range endpoints {
-			if c := &s.supervisor.discoveries[door].view.sources[endpoint].contradiction; !c.since.IsZero() {
-				c.since = c.since.Add(-failureReportDelay)
-				return true
-			}
-		}
-		return false
-	}
-	for deadline := time.Now().Add(10 * time.Second); !apart(); time.Sleep(time.Millisecond) {
-		if snapshot := s.supervisor.Snapshot(door); len(snapshot.Failures) > 0 || time.Now().After(deadline) {
-			t.Fatalf("the snapshot is %s, want a contradiction that has begun", textOf(snapshot))
-		}
-	}
-	for range 2 {
-		if failures := s.supervisor.Snapshot(door).Failures; len(failures) != 1 || !slices.Contains(endpoints, failures[0].Endpoint) ||
-			!strings.Contains(failures[0].Message, `such as "a" have other properties`) {
-			t.Errorf("the failures are %v, want one about the device", failures)
-		}
-	}
-	s.states.mu.Lock()
-	defer s.states.mu.Unlock()
-	if want := []string{"Discovery handlers describe a device differently"}; !slices.Equal(s.states.warnings, want) {
-		t.Errorf("the log has the warnings %q, want %q", s.states.warnings, want)
 	}
 }
 

@@ -55,7 +55,7 @@ type Snapshot struct {
 	Listed time.Time
 	// Grace is until when local devices are kept that the last list of an endpoint lacks.
 	Grace time.Time
-	// Failures, sorted by endpoint.
+	// Failures, sorted by endpoint; contradictions are the last.
 	Failures []Failure
 	// Next is the time when the snapshot changes without an event; zero for never.
 	Next time.Time
@@ -83,7 +83,6 @@ type view struct {
 type source struct {
 	shared  bool
 	devices []Device
-	bytes   int // of devices
 	// expected means that this endpoint belongs to the Configuration's handler.
 	expected bool
 	// retired means that the Configuration now names another handler. Its devices
@@ -101,8 +100,9 @@ type source struct {
 	// refused means that the endpoint rejects the request.
 	refused bool
 	// complaint describes a fault in the last message.
-	complaint     string
-	contradiction contradiction
+	complaint string
+	// differsSince is since when it contradicts another endpoint; zero if it does not.
+	differsSince time.Time
 	// failure is why the last stream ended, until one has lasted for steadyAfter with a
 	// message, or the endpoint accepts a request that it rejected.
 	failure string
@@ -156,7 +156,7 @@ func (v *view) Expect(entries []registry.Entry) {
 			if s != nil {
 				kept = *s // its devices are kept until the first message
 			}
-			s = &source{shared: entry.Shared, devices: kept.devices, bytes: kept.bytes}
+			s = &source{shared: entry.Shared, devices: kept.devices}
 			v.sources[entry.Endpoint] = s
 		}
 		s.expected = true
@@ -202,7 +202,7 @@ func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint 
 		if !s.lostAt.IsZero() || !s.reported && (!v.changed || len(s.devices) > 0) {
 			v.listed = now
 		}
-		s.devices, s.bytes, v.heard = devices, bytesOf(devices), now
+		s.devices, v.heard = devices, now
 		s.reported, s.current = true, true
 		s.lostAt, s.refused, s.complaint = time.Time{}, false, complaint
 		if s.failingSince.IsZero() {
@@ -252,7 +252,6 @@ func (v *view) At(now time.Time) Snapshot {
 	snapshot := Snapshot{Settled: v.settled, Listed: v.listed, Grace: v.heard.Add(v.grace)}
 	union := map[Key]Known{}
 	endpoints := slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare)
-	v.contradict(endpoints, &next, now)
 	for _, endpoint := range endpoints {
 		s := v.sources[endpoint]
 		reachable := s.open || s.lostAt.IsZero() || !next.due(s.lostAt.Add(restartAllowance), now)
@@ -265,10 +264,8 @@ func (v *view) At(now time.Time) Snapshot {
 		if failure := s.report(&next, now); failure != "" {
 			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, failure})
 		}
-		if s.contradiction.shown {
-			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, s.contradiction.text})
-		}
 	}
+	snapshot.Failures = append(snapshot.Failures, v.contradictions(endpoints, &next, now)...)
 	snapshot.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(strconv.FormatBool(a.Shared), strconv.FormatBool(b.Shared)))
 	})
@@ -305,7 +302,7 @@ func (s *source) end(grace time.Duration) (time.Time, bool) {
 
 // expire drops the endpoint's devices.
 func (s *source) expire() {
-	s.devices, s.bytes = nil, 0
+	s.devices = nil
 	if s.open {
 		s.reported, s.current = true, true // silence counts as an empty list
 	}

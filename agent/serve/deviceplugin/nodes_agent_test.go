@@ -86,7 +86,6 @@ func (n *memoryNode) start() {
 		t.Fatal(err)
 	}
 	a.publisher = publish.New(client, a.store, n.name, v0.FieldManagerAgent, log)
-	a.store.Unless(a.publisher.Matches)
 	metrics, err := observer.NewMetrics(nil)
 	if err != nil {
 		t.Fatal(err)
