@@ -5,13 +5,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
-// Objects returns an informer of the objects of a resource. restrict narrows the
+// Objects returns an informer of Akri's objects of a resource. restrict narrows the
 // list and the watch; it may be nil. The informer stores the results of reduce,
 // which may modify its argument.
 func Objects(
@@ -33,10 +35,44 @@ func Objects(
 			return client.Watch(ctx, options(o))
 		},
 	}
-	shared := cache.NewSharedIndexInformer(source, &unstructured.Unstructured{}, 0, cache.Indexers{})
-	// SetTransform fails only if the informer is running.
+	return of(source, &unstructured.Unstructured{}, reduce)
+}
+
+// Core returns an informer of objects of the core API, which have the type of the example.
+// It calls attempted with the result of each list, and of each attempt to begin a watch:
+// errors are not logged.
+func Core[T object](
+	client rest.Interface, resource, namespace string, selector fields.Selector, attempted func(error),
+	example T, reduce func(T) (metav1.Object, error),
+) cache.SharedIndexInformer {
+	source := cache.NewListWatchFromClient(client, resource, namespace, selector)
+	shared := of(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := source.ListWithContext(ctx, o)
+			attempted(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			watch, err := source.WatchWithContext(ctx, o)
+			attempted(err)
+			return watch, err
+		},
+	}, example, reduce)
+	// The setters fail only if the informer is running.
+	_ = shared.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
+	return shared
+}
+
+// object is an object as it is listed.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+func of[T object](source cache.ListerWatcher, example T, reduce func(T) (metav1.Object, error)) cache.SharedIndexInformer {
+	shared := cache.NewSharedIndexInformer(source, example, 0, cache.Indexers{})
 	_ = shared.SetTransform(func(object any) (any, error) {
-		whole, ok := object.(*unstructured.Unstructured)
+		whole, ok := object.(T)
 		if !ok {
 			return object, nil // already reduced, or a tombstone
 		}

@@ -60,9 +60,7 @@ func (s *Store) appeared(instance *v0.Instance) {
 			s.notifyDeleted(before)
 		}
 	}
-	for _, h := range s.handlers {
-		h.Changed(instance)
-	}
+	s.handler(Changed, instance)
 }
 
 // disappeared handles an Instance that the watch no longer shows.
@@ -131,18 +129,14 @@ func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
 		return // the watch will show it soon
 	}
 	s.depart(now, false) // which may be later than the watch has shown
-	for _, h := range s.handlers {
-		h.Left(now)
-	}
+	s.handler(Left, now)
 }
 
-// notifyDeleted calls the handlers. The caller holds mu, which keeps the events in
+// notifyDeleted calls the handler. The caller holds mu, which keeps the events in
 // order.
 func (s *Store) notifyDeleted(instance *v0.Instance) {
 	s.depart(instance, true)
-	for _, h := range s.handlers {
-		h.Deleted(instance)
-	}
+	s.handler(Deleted, instance)
 }
 
 // read returns an Instance from the API server, or nil if there is none.

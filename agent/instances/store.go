@@ -26,17 +26,22 @@ const maxAnswerAge = 10 * time.Second
 
 const byConfiguration = "configuration"
 
-// Handler receives the events of a [Store], one at a time and in order. The
-// functions must not block or call the Store.
-type Handler struct {
-	// Changed is called for each Instance of the node and each of its changes, except
-	// those that concern only its status or metadata that the agent does not read.
-	Changed func(*v0.Instance)
-	// Left is called when an Instance no longer has this node's label.
-	Left func(*v0.Instance)
-	// Deleted is called when an Instance no longer exists.
-	Deleted func(*v0.Instance)
-}
+// Event is what has happened to an Instance.
+type Event int
+
+const (
+	// Changed means that the node has the Instance, and that it is new or has changed, apart
+	// from its status and metadata that the agent does not read.
+	Changed Event = iota
+	// Left means that an Instance no longer has this node's label.
+	Left
+	// Deleted means that an Instance no longer exists.
+	Deleted
+)
+
+// Handler receives the events of a [Store], one at a time and in order. It must not block
+// or call the Store.
+type Handler func(Event, *v0.Instance)
 
 // Store holds the Instances of one node. It is safe for concurrent use.
 type Store struct {
@@ -46,7 +51,7 @@ type Store struct {
 	informer cache.SharedIndexInformer
 	touched  func(configuration types.NamespacedName)
 	matches  func(*v0.Instance) bool
-	handlers []Handler
+	handler  Handler
 	wake     chan struct{} // has room for one: gone has grown
 
 	mu      sync.Mutex
@@ -106,16 +111,14 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 	return s, err
 }
 
-// Handle adds a handler. It must be called before Run.
-func (s *Store) Handle(h Handler) { s.handlers = append(s.handlers, h) }
-
 // Unless sets a function, which must not block, that reports whether an Instance that
 // appeared or changed concerns nobody who wants to know its Configuration. It must be
 // called before Run.
 func (s *Store) Unless(matches func(*v0.Instance) bool) { s.matches = matches }
 
-// Run watches the Instances until ctx is done.
-func (s *Store) Run(ctx context.Context) {
+// Run watches the Instances until ctx is done, and sends their events to a handler.
+func (s *Store) Run(ctx context.Context, handler Handler) {
+	s.handler = handler
 	var running sync.WaitGroup
 	running.Go(func() { s.informer.RunWithContext(ctx) })
 	running.Go(func() { s.resolveGone(ctx) })

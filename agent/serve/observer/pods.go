@@ -1,0 +1,174 @@
+package observer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"akri.sh/akri/agent/informer"
+	"akri.sh/akri/agent/serve/kubelet"
+)
+
+const (
+	// vanishHold is how long a Pod that vanished before it terminated counts as running,
+	// after the kubelet's list does not show it any more. The kubelet kills the container
+	// of a force-deleted Pod after 2 s (3.3 s was measured), but the Pod disappears from
+	// the API server and from the list at once.
+	vanishHold = 5 * time.Second
+	// listTimeout bounds a list of the Pods: an API server that does not respond must not
+	// stop the observations.
+	listTimeout = 5 * time.Second
+)
+
+// nodePods has the Pods of the node, as a watch of the API server shows them.
+type nodePods struct {
+	client   rest.Interface // of the core API
+	selector fields.Selector
+	informer cache.SharedIndexInformer
+	// handled reports whether all Pods that existed at the start are in pods.
+	handled cache.InformerSynced
+	changed chan struct{} // see [Observer.Changed]
+
+	// pods are not read from the informer: there, a Pod that was deleted is missing before
+	// the event of its deletion is handled.
+	mu       sync.Mutex
+	pods     map[types.UID]podInfo
+	vanished map[types.UID]vanishedPod // deleted before they terminated
+}
+
+// vanishedPod is a Pod that counts as running until a time; that is zero while the kubelet
+// lists the Pod.
+type vanishedPod struct {
+	pod   podInfo
+	until time.Time
+}
+
+func newNodePods(client rest.Interface, node string, attempted func(error)) (*nodePods, error) {
+	n := &nodePods{
+		client: client, selector: fields.OneTermEqualSelector("spec.nodeName", node), changed: make(chan struct{}, 1),
+		pods: map[types.UID]podInfo{}, vanished: map[types.UID]vanishedPod{},
+	}
+	n.informer = informer.Core(client, "pods", metav1.NamespaceAll, n.selector, attempted, &corev1.Pod{},
+		func(pod *corev1.Pod) (metav1.Object, error) {
+			read := readPod(pod)
+			return &read, nil
+		})
+	handler, err := n.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { n.put(*object.(*podInfo)) },
+		UpdateFunc: func(before, after any) {
+			if old := before.(*podInfo); old.UID != after.(*podInfo).UID { // the watch missed the deletion
+				n.remove(*old)
+			}
+			n.put(*after.(*podInfo))
+		},
+		DeleteFunc: func(object any) {
+			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = missed.Obj
+			}
+			n.remove(*object.(*podInfo)) // whose last status shows whether it terminated
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch the Pods of the node: %w", err)
+	}
+	n.handled = handler.HasSynced
+	return n, nil
+}
+
+// put records a Pod that exists.
+func (n *nodePods) put(pod podInfo) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before, known := n.pods[pod.UID]
+	n.pods[pod.UID] = pod
+	if pod.wantsDevices() && (!known || before.Terminated != pod.Terminated) {
+		n.notify()
+	}
+}
+
+// remove records the deletion of a Pod.
+func (n *nodePods) remove(pod podInfo) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.pods, pod.UID)
+	if !pod.wantsDevices() {
+		return
+	}
+	if !pod.Terminated {
+		pod.Waiting = false // the kubelet may have admitted it just before
+		n.vanished[pod.UID] = vanishedPod{pod: pod}
+	}
+	n.notify()
+}
+
+func (n *nodePods) notify() {
+	select {
+	case n.changed <- struct{}{}:
+	default:
+	}
+}
+
+// at returns the Pods that count as running, or have terminated, after a list of the
+// kubelet: those that the watch shows, and those that vanished and that the kubelet has
+// listed within vanishHold.
+func (n *nodePods) at(listing kubelet.Listing, now time.Time) []podInfo {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	pods := slices.AppendSeq(make([]podInfo, 0, len(n.pods)), maps.Values(n.pods))
+	listed := map[string]int{}
+	for _, holding := range listing {
+		listed[holding.Namespace+"/"+holding.Name]++
+	}
+	for _, pod := range pods {
+		if !pod.Waiting && !pod.Terminated {
+			listed[pod.key()]--
+		}
+	}
+	for uid, v := range n.vanished {
+		switch {
+		case listed[v.pod.key()] > 0: // by itself, not by its successor of the same name
+			v.until = time.Time{}
+		case v.until.IsZero():
+			v.until = now.Add(vanishHold)
+		case !now.Before(v.until):
+			delete(n.vanished, uid)
+			continue
+		}
+		n.vanished[uid] = v
+		pods = append(pods, v.pod)
+	}
+	return pods
+}
+
+// list returns the Pods that exist, and of the known ones those that do not. The request
+// names no resourceVersion, so the read is consistent. It is not paged: an API server that
+// serves a list from its cache reads pages from etcd, the Pods of all nodes for each.
+func (n *nodePods) list(ctx context.Context, known []podInfo) ([]podInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	list := &corev1.PodList{}
+	if err := n.client.Get().Resource("pods").Param("fieldSelector", n.selector.String()).Do(ctx).Into(list); err != nil {
+		return nil, fmt.Errorf("list the Pods of the node: %w", err)
+	}
+	exists, pods := map[types.UID]bool{}, make([]podInfo, 0, len(list.Items))
+	for i := range list.Items {
+		pods = append(pods, readPod(&list.Items[i]))
+		exists[list.Items[i].UID] = true
+	}
+	for _, pod := range known {
+		if !exists[pod.UID] {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, nil
+}
