@@ -162,7 +162,7 @@ func build(client clients, options Options, newServer serverFunc) (*parts, error
 		return nil, err
 	}
 	a.synced = []cache.InformerSynced{a.configurations.informer.HasSynced, a.instances.HasSynced}
-	a.properties = properties.NewWatcher(client.core, options.AllowCrossNamespaceProperties, changed, log)
+	a.properties = properties.NewWatcher(client.core, options.AllowCrossNamespaceProperties, changed)
 	a.streams = streams.NewSupervisor(a.handlers, options.HostPaths, changed, streams.NewMetrics(a.metrics), log)
 	if a.server, err = newServer(client, a.instances, a.metrics, a.health, options); err != nil {
 		return nil, err
