@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -109,7 +110,7 @@ func (a *apiServer) report(pod *corev1.Pod) error {
 		return err
 	}
 	_, err = a.pods.Namespace(pod.Namespace).Patch(context.Background(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if apierrors.IsNotFound(err) || err != nil && strings.Contains(err.Error(), "metadata.uid") {
 		return nil
 	}
 	return err
