@@ -37,7 +37,8 @@ func (k *Kubelet) Join(config *rest.Config, node string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.api == nil {
-		api := &apiServer{pods: client.Resource(corev1.SchemeGroupVersion.WithResource("pods")), node: node, reports: make(chan *corev1.Pod, 1000)}
+		pods := client.Resource(corev1.SchemeGroupVersion.WithResource("pods"))
+		api := &apiServer{pods: pods, node: node, reports: make(chan *corev1.Pod, 1000)}
 		api.running.Go(func() {
 			for pod := range api.reports {
 				if err := api.report(pod); err != nil {
@@ -109,7 +110,8 @@ func (a *apiServer) report(pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.pods.Namespace(pod.Namespace).Patch(context.Background(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = a.pods.Namespace(pod.Namespace).
+		Patch(context.Background(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) || err != nil && strings.Contains(err.Error(), "metadata.uid") {
 		return nil
 	}
