@@ -82,6 +82,33 @@ func of[T object](source cache.ListerWatcher, example T, reduce func(T) (metav1.
 	return shared
 }
 
+// Events returns a handler that calls changed with each object that is new or has changed,
+// after before it, or nil; and gone with each that is deleted, also if the watch has missed
+// that and shows the next object of its name.
+func Events[T interface {
+	comparable
+	metav1.Object
+}](changed func(before, now T), gone func(T)) cache.ResourceEventHandler {
+	var none T
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { changed(none, object.(T)) },
+		UpdateFunc: func(object, next any) {
+			before, now := object.(T), next.(T)
+			if before.GetUID() != now.GetUID() {
+				gone(before)
+				before = none
+			}
+			changed(before, now)
+		},
+		DeleteFunc: func(object any) {
+			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = missed.Obj
+			}
+			gone(object.(T))
+		},
+	}
+}
+
 // Convert converts an object to a Go type.
 func Convert(object *unstructured.Unstructured, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 
 	"akri.sh/akri/agent/informer"
@@ -52,7 +53,8 @@ type Store struct {
 	touched  func(configuration types.NamespacedName)
 	matches  func(*v0.Instance) bool
 	handler  Handler
-	wake     chan struct{} // has room for one: gone has grown
+	// unresolved are the names in gone.
+	unresolved workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	mu      sync.Mutex
 	answers map[types.NamespacedName]answer
@@ -75,7 +77,6 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 	s := &Store{
 		matches: func(*v0.Instance) bool { return false },
 		client:  client.Resource(v0.InstanceResource), label: v0.NodeLabel(node), log: log, touched: touched,
-		wake:    make(chan struct{}, 1),
 		answers: map[types.NamespacedName]answer{},
 		gone:    map[types.NamespacedName]*v0.Instance{},
 
@@ -90,24 +91,11 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { s.appeared(object.(*v0.Instance)) },
-		UpdateFunc: func(before, after any) {
-			old, now := before.(*v0.Instance), after.(*v0.Instance)
-			if old.UID != now.UID { // a list shows the next Instance of that name: it has replaced the old one
-				s.disappeared(old)
-			}
-			if differ(old, now) {
-				s.appeared(now)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = missed.Obj
-			}
-			s.disappeared(object.(*v0.Instance))
-		},
-	})
+	_, err = s.informer.AddEventHandler(informer.Events(func(before, now *v0.Instance) {
+		if before == nil || differ(before, now) {
+			s.appeared(now)
+		}
+	}, s.disappeared))
 	return s, err
 }
 
@@ -119,9 +107,13 @@ func (s *Store) Unless(matches func(*v0.Instance) bool) { s.matches = matches }
 // Run watches the Instances until ctx is done, and sends their events to a handler.
 func (s *Store) Run(ctx context.Context, handler Handler) {
 	s.handler = handler
+	s.unresolved = workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minReadDelay, maxReadDelay))
 	var running sync.WaitGroup
 	running.Go(func() { s.informer.RunWithContext(ctx) })
 	running.Go(func() { s.resolveGone(ctx) })
+	<-ctx.Done()
+	s.unresolved.ShutDown()
 	running.Wait()
 }
 
@@ -251,7 +243,7 @@ func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Inst
 // differ reports whether a change matters to an agent. The status, which the controller
 // writes, does not. The generation changes with the spec.
 func differ(before, after *v0.Instance) bool {
-	return before.UID != after.UID || before.Generation != after.Generation ||
+	return before.Generation != after.Generation ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		!slices.EqualFunc(before.OwnerReferences, after.OwnerReferences, func(a, b metav1.OwnerReference) bool {

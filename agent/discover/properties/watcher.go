@@ -16,6 +16,7 @@ import (
 
 	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/metadata"
 )
 
 // Watcher resolves properties and watches the objects they come from. It is safe
@@ -147,11 +148,9 @@ func (w *Watcher) start(ref reference, keys keySet, users map[types.NamespacedNa
 		object.informer = informer.Core(w.client, "configmaps", ref.Namespace, selector, attempted, &corev1.ConfigMap{},
 			func(c *corev1.ConfigMap) (metav1.Object, error) { return keep(c, keys, c.BinaryData, c.Data), nil })
 	}
-	notify := func(any) { w.notify(object) }
 	// AddEventHandler fails only if the informer has been stopped.
-	_, _ = object.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: notify, UpdateFunc: func(_, now any) { notify(now) }, DeleteFunc: notify,
-	})
+	_, _ = object.informer.AddEventHandler(informer.Events(
+		func(_, _ *keptValues) { w.notify(object) }, func(*keptValues) { w.notify(object) }))
 	w.running.Go(func() { object.informer.RunWithContext(ctx) })
 	w.running.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), object.informer.HasSynced) {
@@ -195,9 +194,7 @@ type keptValues struct {
 // them, each with at most one byte more than is accepted, so that nothing else of the object,
 // which may have a megabyte, stays in memory.
 func keep(object metav1.Object, wanted keySet, data map[string][]byte, text map[string]string) *keptValues {
-	kept := &keptValues{values: map[string][]byte{}, ObjectMeta: metav1.ObjectMeta{
-		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
-	}}
+	kept := &keptValues{ObjectMeta: metadata.Identity(object), values: map[string][]byte{}}
 	for key := range wanted {
 		value, found := data[key]
 		if !found {

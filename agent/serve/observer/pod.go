@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/metadata"
 )
 
 // podInfo holds what the accounting needs to know about a Pod: its requests for
@@ -37,10 +38,7 @@ func (p podInfo) wantsDevices() bool { return len(p.Requests) > 0 || len(p.Hidde
 // readPod returns what the observer reads of a Pod.
 func readPod(pod *corev1.Pod) podInfo {
 	read := podInfo{
-		ObjectMeta: metav1.ObjectMeta{
-			UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.ResourceVersion,
-		},
-		Terminated: terminated(pod), Waiting: pod.Status.StartTime == nil,
+		ObjectMeta: metadata.Identity(pod), Terminated: terminated(pod), Waiting: pod.Status.StartTime == nil,
 	}
 	reusable := map[string]int{}
 	for i := range pod.Spec.InitContainers {

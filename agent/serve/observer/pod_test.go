@@ -14,6 +14,7 @@ import (
 
 	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/serve/kubelet"
+	"akri.sh/akri/internal/metadata"
 )
 
 func deviceContainer(name, resourceName, count string) corev1.Container {
@@ -141,7 +142,7 @@ func TestReadPod(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := tc.want
-			want.UID, want.Namespace, want.Name = "u", "n", "p"
+			want.ObjectMeta = metadata.Identity(&tc.pod)
 			tc.pod.Status.StartTime = &now
 			if diff := cmp.Diff(want, readPod(&tc.pod)); diff != "" {
 				t.Errorf("%s: -want +got\n%s", tc.reason, diff)

@@ -63,21 +63,7 @@ func newNodePods(client rest.Interface, node string, attempted func(error)) (*no
 			read := readPod(pod)
 			return &read, nil
 		})
-	handler, err := n.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { n.put(*object.(*podInfo)) },
-		UpdateFunc: func(before, after any) {
-			if old := before.(*podInfo); old.UID != after.(*podInfo).UID { // the watch missed the deletion
-				n.remove(*old)
-			}
-			n.put(*after.(*podInfo))
-		},
-		DeleteFunc: func(object any) {
-			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = missed.Obj
-			}
-			n.remove(*object.(*podInfo)) // whose last status shows whether it terminated
-		},
-	})
+	handler, err := n.informer.AddEventHandler(informer.Events(func(_, pod *podInfo) { n.put(*pod) }, func(pod *podInfo) { n.remove(*pod) }))
 	if err != nil {
 		return nil, fmt.Errorf("watch the Pods of the node: %w", err)
 	}
@@ -96,7 +82,7 @@ func (n *nodePods) put(pod podInfo) {
 	}
 }
 
-// remove records the deletion of a Pod.
+// remove records the deletion of a Pod, whose last status shows whether it terminated.
 func (n *nodePods) remove(pod podInfo) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
