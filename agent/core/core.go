@@ -17,6 +17,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// Metadata is the header Accept of requests for a list of metadata only.
+const Metadata = runtime.ContentTypeProtobuf + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1," +
+	runtime.ContentTypeJSON + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
 // NewClient returns a client of the core API, version v1.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	version := corev1.SchemeGroupVersion
@@ -24,6 +28,9 @@ func NewClient(config *rest.Config) (rest.Interface, error) {
 	scheme.AddKnownTypes(version,
 		&corev1.Pod{}, &corev1.PodList{}, &corev1.Secret{}, &corev1.SecretList{}, &corev1.ConfigMap{}, &corev1.ConfigMapList{})
 	metav1.AddToGroupVersion(scheme, version)
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		return nil, err
+	}
 	config = rest.CopyConfig(config)
 	config.APIPath, config.GroupVersion = "/api", &version
 	config.ContentType = runtime.ContentTypeProtobuf

@@ -8,11 +8,10 @@
 // it and every Pod of the node that requests the resource, and has not terminated, is
 // accounted for in that list.
 //
-// The Pods come from the API server. A watch of them says when it is time to look, and
-// which Pods vanished before they terminated; as it may be behind, a consistent list that
-// is read after the kubelet's list has the last word. A Pod that was bound to the node
-// meanwhile is in it, and counts as one whose ids are not listed yet. What a container got
-// after the observation began, the observation does not judge.
+// The Pods come from a watch of the API server, which may be behind. Before a slot is
+// released, a consistent list, read after the kubelet's, must have no Pod that the watch has
+// not shown. What a container got after the observation began, the observation does not
+// judge. A Pod that vanished before it terminated counts as running for some seconds more.
 //
 // Read accounting.go (the decision, pure), pod.go, pods.go (the Pods of the node),
 // health.go, then observer.go.

@@ -91,17 +91,22 @@ func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, e
 	if !o.pods.handled() {
 		return undecided(own, listing), nil
 	}
-	// The watch may be behind, which is no reason for a request while it shows a Pod
-	// that may have the ID.
-	if seen := account(listing, pods); !seen.frees(own) {
+	seen := account(listing, pods)
+	if !seen.frees(own) {
 		return seen, nil
 	}
-	pods, err = o.pods.list(ctx, pods)
+	// The watch may be behind. What it shows of a Pod can be old, but frees nothing: requests
+	// do not change, and a Pod that has terminated does not run again.
+	complete, err := o.pods.shows(ctx, pods)
 	o.health.readPods(err)
-	if err != nil {
-		return undecided(own, listing), nil
+	if !complete {
+		unknown := undecided(own, listing)
+		if err == nil { // the kubelet keeps the IDs of a Pod that exists
+			unknown.Unreserved = seen.Unreserved
+		}
+		return unknown, nil
 	}
-	return account(listing, pods), nil
+	return seen, nil
 }
 
 // report updates the metric.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/informer"
 	"akri.sh/akri/agent/serve/kubelet"
 )
@@ -136,25 +137,21 @@ func (n *nodePods) at(listing kubelet.Listing, now time.Time) []podInfo {
 	return pods
 }
 
-// list returns the Pods that exist, and of the known ones those that do not. The request
-// names no resourceVersion, so the read is consistent. It is not paged: an API server that
-// serves a list from its cache reads pages from etcd, the Pods of all nodes for each.
-func (n *nodePods) list(ctx context.Context, known []podInfo) ([]podInfo, error) {
+// shows reports whether some Pods include all that exist. It reads only their metadata, for
+// its size. The request names no resourceVersion, so the read is consistent. It is not paged:
+// an API server that serves a list from its cache reads pages from etcd, the Pods of all nodes
+// for each.
+func (n *nodePods) shows(ctx context.Context, pods []podInfo) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	list := &corev1.PodList{}
-	if err := n.client.Get().Resource("pods").Param("fieldSelector", n.selector.String()).Do(ctx).Into(list); err != nil {
-		return nil, fmt.Errorf("list the Pods of the node: %w", err)
+	list := &metav1.PartialObjectMetadataList{}
+	err := n.client.Get().Resource("pods").Param("fieldSelector", n.selector.String()).SetHeader("Accept", core.Metadata).Do(ctx).Into(list)
+	if err != nil {
+		return false, fmt.Errorf("list the Pods of the node: %w", err)
 	}
-	exists, pods := map[types.UID]bool{}, make([]podInfo, 0, len(list.Items))
-	for i := range list.Items {
-		pods = append(pods, readPod(&list.Items[i]))
-		exists[list.Items[i].UID] = true
+	known := map[types.UID]bool{}
+	for _, pod := range pods {
+		known[pod.UID] = true
 	}
-	for _, pod := range known {
-		if !exists[pod.UID] {
-			pods = append(pods, pod)
-		}
-	}
-	return pods, nil
+	return !slices.ContainsFunc(list.Items, func(pod metav1.PartialObjectMetadata) bool { return !known[pod.UID] }), nil
 }
