@@ -12,8 +12,7 @@
 //   - If plugins_registry is removed and created again, its sockets are found only after
 //     the next start.
 //   - Sockets in device-plugins are removed at each start. For some time after it, the
-//     list is empty. Then Pods whose containers are not running are admitted again, and
-//     fail if their devices are not healthy.
+//     list is empty.
 //   - A force-deleted Pod leaves the list while its container runs, and its ids are
 //     offered again at once.
 //   - A list during an Allocate may make the kubelet give the same device to a second

@@ -58,7 +58,6 @@ type Kubelet struct {
 	list     *podresources.ListPodResourcesResponse // instead of the Pods
 	api      *apiServer                             // nil without one
 	register func(context.Context) error
-	admitted chan struct{} // closed when the Pods have been admitted after a start
 
 	// inAdmission serializes admissions.
 	inAdmission sync.Mutex
@@ -71,7 +70,6 @@ type podState struct {
 	pod       *corev1.Pod
 	ids       map[string]map[string][]string // container, resource, ids
 	unlisted  bool                           // force-deleted: not in the list, still running
-	crashed   bool                           // its containers are not running
 	ended     bool
 	responses map[string][]*plugin.ContainerAllocateResponse
 }
@@ -167,7 +165,6 @@ func (k *Kubelet) start() {
 	k.mu.Lock()
 	k.cancel = cancel
 	k.readyAt = time.Now().Add(k.options.Warmup)
-	k.admitted = make(chan struct{})
 	k.plugins, k.seen, k.dead = map[string]*pluginState{}, map[string]bool{}, map[string]bool{}
 	k.mu.Unlock()
 
@@ -176,7 +173,6 @@ func (k *Kubelet) start() {
 	if !k.options.NoWatcher && !k.options.UnwatchedDir {
 		k.running.Go(func() { k.scan(ctx) })
 	}
-	k.running.Go(func() { k.readmit(ctx, k.admitted) })
 }
 
 // serve listens on a socket and replaces one from an earlier start.

@@ -50,26 +50,16 @@ type Duplicate struct {
 	Pods []string
 }
 
-// complete reports whether the list alone decides about all of these uses, which are
-// sorted. It does not if one is repeated: see [slots.Machine.Uses].
-func (o Observation) complete(own []slots.Use) bool {
+// missing returns those of some uses, which are sorted, that the list does not show. Of one
+// that is repeated, it shows only the first: see [slots.Machine.Uses].
+func (o Observation) missing(own []slots.Use) []slots.Use {
+	var all []slots.Use
 	for i, use := range own {
 		if i > 0 && use == own[i-1] || !slices.Contains(o.Listed, use) {
-			return false
+			all = append(all, use)
 		}
 	}
-	return true
-}
-
-// frees reports whether any of these uses, which are sorted, is released.
-func (o Observation) frees(own []slots.Use) bool {
-	for i, use := range own {
-		repeated := i > 0 && use == own[i-1]
-		if (repeated || !slices.Contains(o.Listed, use)) && !slices.Contains(o.Open, use.Resource) {
-			return true
-		}
-	}
-	return false
+	return all
 }
 
 // account decides which resources are open. The Pods were read after the kubelet's list, or
@@ -116,14 +106,13 @@ func resourcesOf(names map[string]bool) []string {
 	return resources
 }
 
-// undecided returns what a list shows without the pods: which IDs containers have, but
-// not which uses are released.
+// undecided returns what a list shows without the Pods: which IDs containers have, but
+// not which uses, which are sorted, are released.
 func undecided(own []slots.Use, listing kubelet.Listing) Observation {
 	o := Observation{Listed: listedUses(listing), Duplicates: duplicates(listing)}
 	for _, use := range own {
 		o.Open = append(o.Open, use.Resource)
 	}
-	slices.Sort(o.Open)
 	o.Open = slices.Compact(o.Open)
 	o.Unreserved = o.Open
 	return o

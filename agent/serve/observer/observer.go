@@ -3,6 +3,7 @@ package observer
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,18 +86,21 @@ func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, e
 		return Observation{}, err
 	}
 	pods := o.pods.at(listing, time.Now())
-	if listed := account(listing, nil); listed.complete(own) {
+	listed := account(listing, nil)
+	missing := listed.missing(own)
+	if len(missing) == 0 {
 		return listed, nil
 	}
 	if !o.pods.handled() {
 		return undecided(own, listing), nil
 	}
 	seen := account(listing, pods)
-	if !seen.frees(own) {
+	if !slices.ContainsFunc(missing, func(use slots.Use) bool { return !slices.Contains(seen.Open, use.Resource) }) {
 		return seen, nil
 	}
-	// The watch may be behind. What it shows of a Pod can be old, but frees nothing: requests
-	// do not change, and a Pod that has terminated does not run again.
+	// A slot would be released, but the watch may be behind. What it shows of a Pod can be
+	// old, but frees nothing: requests do not change, and a Pod that has terminated does not
+	// run again.
 	complete, err := o.pods.shows(ctx, pods)
 	o.health.readPods(err)
 	if !complete {

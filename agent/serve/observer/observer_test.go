@@ -133,39 +133,6 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestInitializing checks that no slot ends while the kubelet does not know its Pods and its
-// list is empty: a Pod in the API server may have it.
-func TestInitializing(t *testing.T) {
-	t.Parallel()
-	config := apitest.Start(t)
-	k, p := joined(t, config, kubelettest.Options{Warmup: 2 * time.Second}), pod(t)
-	k.Show(p)
-	w := newObserver(t, k, config)
-	for start := time.Now(); time.Since(start) < time.Second; time.Sleep(20 * time.Millisecond) {
-		if o, err := w.Observe(t.Context(), own); err != nil || len(o.Open) == 0 {
-			t.Fatalf("%+v, %v", o, err)
-		}
-	}
-	k.Stop()
-	if o, err := w.Observe(t.Context(), own); err == nil && len(o.Open) == 0 {
-		t.Errorf("without a kubelet: %+v", o)
-	}
-}
-
-// TestForceDeletion checks that a Pod that was deleted by force keeps the slot for some time.
-func TestForceDeletion(t *testing.T) {
-	t.Parallel()
-	config := apitest.Start(t)
-	k, p := joined(t, config, kubelettest.Options{}), pod(t)
-	k.Show(p)
-	w := newObserver(t, k, config)
-	until(t, w, false)
-	k.ForceDelete(p)
-	if took := until(t, w, true); took < 5*time.Second {
-		t.Errorf("a force-deleted Pod held its slot only for %s", took)
-	}
-}
-
 // gate is a [http.RoundTripper] that can hold requests for Pods.
 type gate struct {
 	next         http.RoundTripper
@@ -296,86 +263,45 @@ func TestStaleWatch(t *testing.T) {
 	until(t, w, true)
 }
 
-// TestBrokenList checks that nothing ends while the podresources list fails, however it
-// does.
-func TestBrokenList(t *testing.T) {
-	t.Parallel()
-	k := kubelettest.Start(t, kubelettest.Options{})
-	w := newObserver(t, k, apitest.Start(t))
-	until(t, w, true)
-	for name, result := range map[string]func(context.Context) error{
-		"too many requests": func(context.Context) error { return status.Error(codes.ResourceExhausted, "rejected by rate limit") },
-		"unknown service": func(context.Context) error {
-			return status.Error(codes.Unimplemented, "unknown service v1.PodResourcesLister")
-		},
-		"no response": func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		},
-	} {
-		k.BreakList(result)
-		start := time.Now()
-		if o, err := w.Observe(t.Context(), own); err == nil {
-			t.Errorf("%s: %+v", name, o)
-		}
-		if took := time.Since(start); took > 4*time.Second {
-			t.Errorf("%s: the observation took %s", name, took)
-		}
-	}
-	k.BreakList(nil)
-	until(t, w, true)
-}
-
 // listOf returns a list of as many Pods as necessary for a size in bytes. The last one has
 // the slots.
 func listOf(size int, ids ...string) *podresources.ListPodResourcesResponse {
-	list := &podresources.ListPodResourcesResponse{}
-	other := &podresources.PodResources{Namespace: "default", Name: "other", Containers: []*podresources.ContainerResources{{
-		Name: "app", Devices: []*podresources.ContainerDevices{{
-			ResourceName: "example.org/disk", DeviceIds: []string{strings.Repeat("d", 1<<16)},
-		}},
-	}}}
+	of := func(name, resource string, ids ...string) *podresources.PodResources {
+		return &podresources.PodResources{Namespace: "default", Name: name, Containers: []*podresources.ContainerResources{{
+			Name: "app", Devices: []*podresources.ContainerDevices{{ResourceName: resource, DeviceIds: ids}},
+		}}}
+	}
+	list, other := &podresources.ListPodResourcesResponse{}, of("other", "example.org/disk", strings.Repeat("d", 1<<16))
 	for range size / proto.Size(other) {
 		list.PodResources = append(list.PodResources, other)
 	}
-	list.PodResources = append(list.PodResources, &podresources.PodResources{
-		Namespace: "default", Name: "p", Containers: []*podresources.ContainerResources{{
-			Name: "app", Devices: []*podresources.ContainerDevices{{ResourceName: "akri.sh/cam-1", DeviceIds: ids}},
-		}},
-	})
+	list.PodResources = append(list.PodResources, of("p", "akri.sh/cam-1", ids...))
 	return list
 }
 
-// garbage returns a list with bytes that are no message.
-func garbage(bytes ...byte) *podresources.ListPodResourcesResponse {
-	list := listOf(0)
-	list.ProtoReflect().SetUnknown(bytes)
-	return list
-}
-
-// TestOddLists checks what a list decides that no kubelet sends: one that cannot be read
-// ends nothing, and one with IDs that the agent never offered only adds those. A node with
-// thousands of Pods sends more than the 4 MiB that gRPC accepts by default.
-func TestOddLists(t *testing.T) {
+// TestLists checks that nothing ends while the podresources list cannot be read, and that
+// IDs that the agent never offered are only added. A node with thousands of Pods sends more
+// than the 4 MiB that gRPC accepts by default.
+func TestLists(t *testing.T) {
 	t.Parallel()
 	k := kubelettest.Start(t, kubelettest.Options{})
 	w := newObserver(t, k, apitest.Start(t))
 	until(t, w, true)
 	for name, tc := range map[string]struct {
+		broken func(context.Context) error
 		list   *podresources.ListPodResourcesResponse
 		listed string // empty if the list cannot be read
 	}{
-		"a tag without a value":        {garbage(0x0a), ""},
-		"a field longer than the list": {garbage(0x0a, 0xff, 0xff, 0x7f), ""},
-		"a name that is not text":      {garbage(0x0a, 0x03, 0x0a, 0x01, 0xff), ""},
-		"a varint without an end":      {garbage(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), ""},
-		"17 MiB":                       {listOf(17<<20, "cam-1-0"), ""},
-		"5 MiB":                        {listOf(5<<20, "cam-1-0"), "[{cam-1 cam-1-0}]"},
-		"15 MiB":                       {listOf(15<<20, "cam-1-0"), "[{cam-1 cam-1-0}]"},
-		"IDs that were never offered": {listOf(0, "cam-1-0", "", "cam-1-x", "cam-1-99999"),
-			"[{cam-1 } {cam-1 cam-1-0} {cam-1 cam-1-99999} {cam-1 cam-1-x}]"},
+		"refused":     {broken: func(context.Context) error { return status.Error(codes.ResourceExhausted, "rejected by rate limit") }},
+		"no response": {broken: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+		"17 MiB":      {list: listOf(17<<20, "cam-1-0")},
+		"15 MiB":      {list: listOf(15<<20, "cam-1-0"), listed: "[{cam-1 cam-1-0}]"},
+		"IDs that were never offered": {list: listOf(0, "cam-1-0", "", "cam-1-x", "cam-1-99999"),
+			listed: "[{cam-1 } {cam-1 cam-1-0} {cam-1 cam-1-99999} {cam-1 cam-1-x}]"},
 	} {
+		k.BreakList(tc.broken)
 		k.AnswerList(tc.list)
+		start := time.Now()
 		o, err := w.Observe(t.Context(), own)
 		if tc.listed == "" && err == nil {
 			t.Errorf("%s: the list was read: %+v", name, o)
@@ -383,7 +309,8 @@ func TestOddLists(t *testing.T) {
 		if tc.listed != "" && (err != nil || fmt.Sprint(o.Listed) != tc.listed || len(o.Open) > 0) {
 			t.Errorf("%s: got %v, open %v, %v; want %s", name, o.Listed, o.Open, err, tc.listed)
 		}
+		if took := time.Since(start); took > 4*time.Second {
+			t.Errorf("%s: the observation took %s", name, took)
+		}
 	}
-	k.AnswerList(nil)
-	until(t, w, true)
 }

@@ -1,7 +1,6 @@
 package observer
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +103,11 @@ func TestReadPod(t *testing.T) {
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
 			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
+		"waiting": {
+			"the kubelet has not reported its admission",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodPending}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Waiting: true},
+		},
 		"succeeded": {
 			"a final phase",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app},
@@ -143,7 +147,9 @@ func TestReadPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := tc.want
 			want.ObjectMeta = metadata.Identity(&tc.pod)
-			tc.pod.Status.StartTime = &now
+			if !want.Waiting {
+				tc.pod.Status.StartTime = &now
+			}
 			if diff := cmp.Diff(want, readPod(&tc.pod)); diff != "" {
 				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
 			}
@@ -165,42 +171,12 @@ func watched(t *testing.T) *nodePods {
 	return pods
 }
 
-// TestWaitingPod checks that a Pod waits for its admission until the kubelet has reported
-// its start, and that one that vanishes before counts as admitted: the report may be late.
-func TestWaitingPod(t *testing.T) {
-	pod := corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{UID: "u", Namespace: "n", Name: "p"},
-		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{deviceContainer("app", "akri.sh/cam", "1")}},
-		Status:     corev1.PodStatus{Phase: corev1.PodPending},
-	}
-	unreserved := func(pods ...podInfo) []string {
-		o := account(kubelet.Listing{}, pods)
-		if !slices.Equal(o.Open, []string{"cam"}) {
-			t.Errorf("open is %q, want cam", o.Open)
-		}
-		return o.Unreserved
-	}
-	if got := unreserved(readPod(&pod)); len(got) > 0 {
-		t.Errorf("a pod that waits for its admission: unreserved is %q, want none", got)
-	}
-	pods := watched(t)
-	pods.put(readPod(&pod))
-	pods.remove(readPod(&pod))
-	if got := unreserved(pods.at(kubelet.Listing{}, time.Now())...); !slices.Equal(got, []string{"cam"}) {
-		t.Errorf("a pod that vanished: unreserved is %q, want cam", got)
-	}
-	pod.Status.StartTime = &metav1.Time{Time: time.Now()}
-	if got := unreserved(readPod(&pod)); !slices.Equal(got, []string{"cam"}) {
-		t.Errorf("an admitted pod: unreserved is %q, want cam", got)
-	}
-}
-
 // TestVanished checks that a Pod that is deleted before it terminated is kept for as long
 // as its container may run: after the kubelet has stopped to list it, which may be much
 // later if the kubelet does not reach the API server.
 func TestVanished(t *testing.T) {
 	wants := map[string]int{"akri.sh/cam": 1}
-	pod := podInfo{ObjectMeta: called("old", "p"), Requests: wants}
+	pod := podInfo{ObjectMeta: called("old", "p"), Requests: wants, Waiting: true} // the report of its admission may be late
 	ended := podInfo{ObjectMeta: called("ended", "q"), Requests: wants, Terminated: true}
 	next := podInfo{ObjectMeta: called("new", "p"), Requests: wants}
 	once, twice := kubelet.Listing{{Namespace: "default", Name: "p"}}, make(kubelet.Listing, 2)
@@ -228,7 +204,7 @@ func TestVanished(t *testing.T) {
 		for i, listing := range tc.lists {
 			seen := "n"
 			for _, p := range pods.at(listing, now.Add(time.Duration(i)*time.Second)) {
-				if p.UID == pod.UID {
+				if p.UID == pod.UID && !p.Waiting {
 					seen = "y"
 				}
 				if p.UID == ended.UID {
