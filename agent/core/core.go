@@ -34,6 +34,7 @@ func NewClient(config *rest.Config) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath, config.GroupVersion = "/api", &version
 	config.ContentType = runtime.ContentTypeProtobuf
+	config.DisableCompression = true // 40 KB for each watch
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.RESTClientFor(config)

@@ -37,7 +37,7 @@ type Watcher struct {
 // watchedObject is one watched Secret or ConfigMap. Its informer caches nothing else:
 // permissions may be for this object alone.
 type watchedObject struct {
-	informer cache.SharedIndexInformer
+	informer *informer.Informer
 	stop     context.CancelFunc
 	// keys are the values that are kept. They never change.
 	keys keySet
@@ -109,17 +109,19 @@ func (w *Watcher) use(configuration types.NamespacedName, wanted map[reference]k
 // find returns what is known about an object.
 func (w *Watcher) find(ref reference) lookup {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	object := w.objects[ref]
+	var denied error
+	if object != nil {
+		denied = object.denied
+	}
+	w.mu.Unlock() // which the informer's handler takes, too
 	switch {
-	case object == nil:
-		return lookup{pending: true}
-	case object.denied != nil:
-		return lookup{err: object.denied}
-	case !object.informer.HasSynced():
+	case denied != nil:
+		return lookup{err: denied}
+	case object == nil || !object.informer.HasSynced():
 		return lookup{pending: true}
 	}
-	for _, found := range object.informer.GetStore().List() { // at most one
+	for _, found := range object.informer.List() { // at most one
 		return lookup{values: found.(*keptValues).values}
 	}
 	return lookup{}
@@ -141,17 +143,15 @@ func (w *Watcher) start(ref reference, keys keySet, users map[types.NamespacedNa
 	object := &watchedObject{stop: stop, keys: keys, users: users}
 	selector := fields.OneTermEqualSelector("metadata.name", ref.Name)
 	attempted := func(err error) { w.attempted(object, err) }
+	events := informer.Events(func(_, _ *keptValues) { w.notify(object) }, func(*keptValues) { w.notify(object) })
 	if ref.kind == secret {
 		object.informer = informer.Core(w.client, "secrets", ref.Namespace, selector, attempted, &corev1.Secret{},
-			func(s *corev1.Secret) (metav1.Object, error) { return keep(s, keys, s.Data, nil), nil })
+			func(s *corev1.Secret) metav1.Object { return keep(s, keys, s.Data, nil) }, events)
 	} else {
 		object.informer = informer.Core(w.client, "configmaps", ref.Namespace, selector, attempted, &corev1.ConfigMap{},
-			func(c *corev1.ConfigMap) (metav1.Object, error) { return keep(c, keys, c.BinaryData, c.Data), nil })
+			func(c *corev1.ConfigMap) metav1.Object { return keep(c, keys, c.BinaryData, c.Data) }, events)
 	}
-	// AddEventHandler fails only if the informer has been stopped.
-	_, _ = object.informer.AddEventHandler(informer.Events(
-		func(_, _ *keptValues) { w.notify(object) }, func(*keptValues) { w.notify(object) }))
-	w.running.Go(func() { object.informer.RunWithContext(ctx) })
+	w.running.Go(func() { object.informer.Run(ctx) })
 	w.running.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), object.informer.HasSynced) {
 			w.notify(object) // also if the object does not exist

@@ -127,10 +127,10 @@ func newServer(o Options, lister observer.Lister, p plugins) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	s.observer, err = observer.New(observer.Options{
+	s.observer = observer.New(observer.Options{
 		Node: o.NodeName, Lister: lister, BeforeList: s.allocations.wait, Client: o.Core, Log: o.Log, Metrics: observed, Accounting: o.Accounting,
 	})
-	return s, err
+	return s, nil
 }
 
 // Run serves until ctx is done. It returns an error if it cannot remove the sockets

@@ -46,14 +46,13 @@ type Observer struct {
 }
 
 // New returns an observer, which observes nothing before it runs.
-func New(options Options) (*Observer, error) {
+func New(options Options) *Observer {
 	o := &Observer{options: options, health: &health{log: options.Log, metrics: options.Metrics, loop: options.Accounting}}
-	var err error
-	o.pods, err = newNodePods(options.Client, options.Node, func(err error) {
+	o.pods = newNodePods(options.Client, options.Node, func(err error) {
 		o.health.readPods(err)
 		o.report()
 	})
-	return o, err
+	return o
 }
 
 // Changed returns a channel that signals that a Pod that requests Akri's resources was
@@ -64,8 +63,8 @@ func (o *Observer) Changed() <-chan struct{} { return o.pods.changed }
 func (o *Observer) Run(ctx context.Context) {
 	o.report()
 	var running sync.WaitGroup
-	running.Go(func() { o.pods.informer.RunWithContext(ctx) })
-	if cache.WaitForCacheSync(ctx.Done(), o.pods.handled) {
+	running.Go(func() { o.pods.informer.Run(ctx) })
+	if cache.WaitForCacheSync(ctx.Done(), o.pods.informer.HasSynced) {
 		o.pods.notify() // slots can be freed from now on
 		o.report()
 	}
@@ -91,7 +90,7 @@ func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, e
 	if len(missing) == 0 {
 		return listed, nil
 	}
-	if !o.pods.handled() {
+	if !o.pods.informer.HasSynced() {
 		return undecided(own, listing), nil
 	}
 	seen := account(listing, pods)
@@ -114,4 +113,4 @@ func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, e
 }
 
 // report updates the metric.
-func (o *Observer) report() { o.health.report(o.pods.handled()) }
+func (o *Observer) report() { o.health.report(o.pods.informer.HasSynced()) }

@@ -57,13 +57,10 @@ func newObserver(t *testing.T, k *kubelettest.Kubelet, config *rest.Config) *obs
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := observer.New(observer.Options{
+	w := observer.New(observer.Options{
 		Node: nodeOf(t), Lister: lister, BeforeList: func(context.Context) {}, Client: client,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Metrics: metrics,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { w.Run(ctx) })

@@ -35,9 +35,9 @@ func (p podInfo) key() string { return p.Namespace + "/" + p.Name }
 // wantsDevices reports whether the Pod requests any of Akri's resources.
 func (p podInfo) wantsDevices() bool { return len(p.Requests) > 0 || len(p.Hidden) > 0 }
 
-// readPod returns what the observer reads of a Pod.
-func readPod(pod *corev1.Pod) podInfo {
-	read := podInfo{
+// readPod returns what the observer reads of a Pod: a *podInfo.
+func readPod(pod *corev1.Pod) metav1.Object {
+	read := &podInfo{
 		ObjectMeta: metadata.Identity(pod), Terminated: terminated(pod), Waiting: pod.Status.StartTime == nil,
 	}
 	reusable := map[string]int{}

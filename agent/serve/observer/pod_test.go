@@ -150,7 +150,7 @@ func TestReadPod(t *testing.T) {
 			if !want.Waiting {
 				tc.pod.Status.StartTime = &now
 			}
-			if diff := cmp.Diff(want, readPod(&tc.pod)); diff != "" {
+			if diff := cmp.Diff(want, *readPod(&tc.pod).(*podInfo)); diff != "" {
 				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
 			}
 		})
@@ -164,11 +164,7 @@ func watched(t *testing.T) *nodePods {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, err := newNodePods(client, "node", func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pods
+	return newNodePods(client, "node", func(error) {})
 }
 
 // TestVanished checks that a Pod that is deleted before it terminated is kept for as long

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/informer"
@@ -35,10 +34,8 @@ const (
 type nodePods struct {
 	client   rest.Interface // of the core API
 	selector fields.Selector
-	informer cache.SharedIndexInformer
-	// handled reports whether all Pods that existed at the start are in pods.
-	handled cache.InformerSynced
-	changed chan struct{} // see [Observer.Changed]
+	informer *informer.Informer
+	changed  chan struct{} // see [Observer.Changed]
 
 	// pods are not read from the informer: there, a Pod that was deleted is missing before
 	// the event of its deletion is handled.
@@ -54,22 +51,14 @@ type vanishedPod struct {
 	until time.Time
 }
 
-func newNodePods(client rest.Interface, node string, attempted func(error)) (*nodePods, error) {
+func newNodePods(client rest.Interface, node string, attempted func(error)) *nodePods {
 	n := &nodePods{
 		client: client, selector: fields.OneTermEqualSelector("spec.nodeName", node), changed: make(chan struct{}, 1),
 		pods: map[types.UID]podInfo{}, vanished: map[types.UID]vanishedPod{},
 	}
-	n.informer = informer.Core(client, "pods", metav1.NamespaceAll, n.selector, attempted, &corev1.Pod{},
-		func(pod *corev1.Pod) (metav1.Object, error) {
-			read := readPod(pod)
-			return &read, nil
-		})
-	handler, err := n.informer.AddEventHandler(informer.Events(func(_, pod *podInfo) { n.put(*pod) }, func(pod *podInfo) { n.remove(*pod) }))
-	if err != nil {
-		return nil, fmt.Errorf("watch the Pods of the node: %w", err)
-	}
-	n.handled = handler.HasSynced
-	return n, nil
+	n.informer = informer.Core(client, "pods", metav1.NamespaceAll, n.selector, attempted, &corev1.Pod{}, readPod,
+		informer.Events(func(_, pod *podInfo) { n.put(*pod) }, func(pod *podInfo) { n.remove(*pod) }))
+	return n
 }
 
 // put records a Pod that exists.
