@@ -47,12 +47,10 @@ type watchedObject struct {
 	denied error
 }
 
-// NewWatcher returns a watcher with a client of the core API that calls changed, which must not block, with
-// each Configuration that should be resolved again.
+// NewWatcher returns a watcher with a client of the core API. It calls changed, which must
+// not block, with each Configuration that should be resolved again.
 func NewWatcher(client rest.Interface, crossNamespace bool, changed func(types.NamespacedName)) *Watcher {
-	w := &Watcher{
-		client: client, crossNamespace: crossNamespace, changed: changed, objects: map[reference]*watchedObject{},
-	}
+	w := &Watcher{client: client, crossNamespace: crossNamespace, changed: changed, objects: map[reference]*watchedObject{}}
 	w.base, w.end = context.WithCancel(context.Background())
 	return w
 }
@@ -83,17 +81,14 @@ func (w *Watcher) use(configuration types.NamespacedName, wanted map[reference]k
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ref, keys := range wanted {
-		object := w.objects[ref]
-		switch {
-		case object == nil:
-			object = w.start(ref, keys, map[types.NamespacedName]bool{})
-		case !object.keeps(keys): // read it again: it was reduced to other keys
-			object.stop()
-			maps.Copy(keys, object.keys)
-			object = w.start(ref, keys, object.users)
+		before := w.objects[ref]
+		if before != nil {
+			maps.Copy(keys, before.keys)
 		}
-		object.users[configuration] = true
-		w.objects[ref] = object
+		if before == nil || len(keys) > len(before.keys) { // which was reduced to fewer keys
+			w.objects[ref] = w.start(ref, keys, before)
+		}
+		w.objects[ref].users[configuration] = true
 	}
 	for ref, object := range w.objects {
 		if wanted[ref] == nil {
@@ -127,20 +122,15 @@ func (w *Watcher) find(ref reference) lookup {
 	return lookup{}
 }
 
-// keeps reports whether an object is reduced to at least some keys.
-func (o *watchedObject) keeps(wanted keySet) bool {
-	for key := range wanted {
-		if !o.keys[key] {
-			return false
-		}
-	}
-	return true
-}
-
-// start watches some keys of an object. The caller holds mu.
-func (w *Watcher) start(ref reference, keys keySet, users map[types.NamespacedName]bool) *watchedObject {
+// start watches some keys of an object, for the users of the watch before, if any. The
+// caller holds mu.
+func (w *Watcher) start(ref reference, keys keySet, before *watchedObject) *watchedObject {
 	ctx, stop := context.WithCancel(w.base)
-	object := &watchedObject{stop: stop, keys: keys, users: users}
+	object := &watchedObject{stop: stop, keys: keys, users: map[types.NamespacedName]bool{}}
+	if before != nil {
+		before.stop()
+		object.users = before.users
+	}
 	selector := fields.OneTermEqualSelector("metadata.name", ref.Name)
 	attempted := func(err error) { w.attempted(object, err) }
 	events := informer.Events(func(_, _ *keptValues) { w.notify(object) }, func(*keptValues) { w.notify(object) })

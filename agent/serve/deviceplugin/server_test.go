@@ -468,6 +468,7 @@ func TestFlappingDevice(t *testing.T) {
 	admitted, refused := 0, 0
 	for ctx.Err() == nil {
 		pod := kubelettest.Pod("p", "akri.sh/cam-f1a991", 1)
+		pod.UID = "unknown to the API server" // which takes time
 		if err := k.Admit(pod); err != nil {
 			refused++
 			time.Sleep(time.Millisecond)
