@@ -277,7 +277,7 @@ func TestPluginDirectoryReplaced(t *testing.T) {
 	}
 }
 
-// TestNameTooLong checks that a resource that the kubelet refuses is told once, instead of
+// TestNameTooLong checks that a resource that the kubelet refuses is logged once, instead of
 // being offered again and again.
 func TestNameTooLong(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})

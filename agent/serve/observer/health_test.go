@@ -13,7 +13,7 @@ import (
 	monitor "akri.sh/akri/agent/health"
 )
 
-// TestHealth checks that an outage is told once, with its cause and a remedy, that a
+// TestHealth checks that an outage is logged once, with its cause and a remedy, that a
 // restart of the kubelet is no outage, and that the metric shows the state.
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestHealth(t *testing.T) {
 		h.readList(nil)
 		expect("after the outage", synced, 1)
 		if !strings.Contains(log.String(), "can be read again") {
-			t.Errorf("the end of the outage was not told: %s", log.String())
+			t.Errorf("the end of the outage was not logged: %s", log.String())
 		}
 	})
 }
