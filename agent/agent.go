@@ -46,6 +46,8 @@ func Run(ctx context.Context, options Options) error { return run(ctx, options, 
 // deviceServer is the half of the agent that offers devices to the kubelet.
 type deviceServer interface {
 	device.Sink
+	// InstanceEvent is an [instances.Handler].
+	InstanceEvent(event instances.Event, instance *v0.Instance)
 	Run(ctx context.Context) error
 }
 
@@ -115,7 +117,7 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 	group.Go(func() error { return a.handlers.Probe(ctx) })
 	group.Go(func() error { return a.server.Run(ctx) })
 	group.Go(func() error { a.configurations.informer.RunWithContext(ctx); return nil })
-	group.Go(func() error { a.instances.Run(ctx); return nil })
+	group.Go(func() error { a.instances.Run(ctx, a.server.InstanceEvent); return nil })
 	group.Go(func() error {
 		if !cache.WaitForCacheSync(ctx.Done(), a.synced...) {
 			return nil
@@ -161,7 +163,7 @@ func build(client clients, options Options, newServer serverFunc) (*parts, error
 		return nil, err
 	}
 	a.synced = []cache.InformerSynced{a.configurations.informer.HasSynced, a.instances.HasSynced}
-	a.properties = properties.NewWatcher(client.core, options.AllowCrossNamespaceProperties, changed, log)
+	a.properties = properties.NewWatcher(client.core, options.AllowCrossNamespaceProperties, changed)
 	a.streams = streams.NewSupervisor(a.handlers, options.HostPaths, changed, streams.NewMetrics(a.metrics), log)
 	if a.server, err = newServer(client, a.instances, a.metrics, a.health, options); err != nil {
 		return nil, err

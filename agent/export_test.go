@@ -11,6 +11,7 @@ import (
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/health"
 	"akri.sh/akri/agent/instances"
+	v0 "akri.sh/akri/api/v0"
 )
 
 // RunWithSink runs an agent whose devices go to a sink instead of the kubelet.
@@ -26,6 +27,8 @@ func AwaitAPIServer(ctx context.Context, config *rest.Config, log *slog.Logger) 
 }
 
 type sinkServer struct{ device.Sink }
+
+func (sinkServer) InstanceEvent(instances.Event, *v0.Instance) {}
 
 func (sinkServer) Run(ctx context.Context) error {
 	<-ctx.Done()

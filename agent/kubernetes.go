@@ -17,7 +17,7 @@ func awaitAPIServer(ctx context.Context, config *rest.Config, log *slog.Logger) 
 		return err
 	}
 	log.Info("The API server has answered", "version", version)
-	for _, lack := range kubeversion.Lacking(version) {
+	if lack := kubeversion.Lacking(version); lack != "" {
 		log.Info("This version of Kubernetes is special", "because", lack, "see", kubeversion.Page)
 	}
 	return nil

@@ -47,7 +47,7 @@ func TestGracePeriodOfTheConfiguration(t *testing.T) {
 	handlers := registry.New(t.TempDir(), registry.Network{}, log)
 	r := reconciler{
 		streams:    streams.NewSupervisor(handlers, hostpaths.Policy{}, ignore, streams.NewMetrics(prometheus.NewRegistry()), log),
-		properties: properties.NewWatcher(nil, false, ignore, log),
+		properties: properties.NewWatcher(nil, false, ignore),
 	}
 	defer r.streams.Close()
 	configuration := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "door"}}

@@ -188,7 +188,6 @@ func TestHealthzOfAccounting(t *testing.T) {
 	n := w.node("n")
 	k := kubelettest.Start(t, kubelettest.Options{})
 	refused := status.Error(codes.Unavailable, "refused")
-	k.BreakPodsAPI(refused)
 	k.BreakList(func(context.Context) error { return refused })
 	address := freeAddress(t)
 	stop := n.start("agent", func(ctx context.Context) error {
@@ -202,7 +201,6 @@ func TestHealthzOfAccounting(t *testing.T) {
 		code, text := get(address, "/healthz")
 		return code == http.StatusServiceUnavailable && strings.Contains(text, "accounting of slots")
 	})
-	k.BreakPodsAPI(nil)
 	k.BreakList(nil)
 	w.eventually("the agent is healthy", func() bool {
 		code, _ := get(address, "/healthz")

@@ -41,6 +41,9 @@ func TestMetricsOfARelease(t *testing.T) {
 	const refused = `akri_discovery_errors_total{discovery_handler_name="debugEcho",reason="refused"}`
 	w := newWorld(t)
 	n, k := w.node("n"), kubelettest.Start(t, kubelettest.Options{})
+	if err := k.Join(n.config, n.name); err != nil {
+		t.Fatal(err)
+	}
 	n.metrics = freeAddress(t)
 	defer n.start("agent", func(ctx context.Context) error {
 		return agent.Run(ctx, agent.Options{
@@ -59,7 +62,7 @@ func TestMetricsOfARelease(t *testing.T) {
 	if err := k.Admit(pod); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the Pods are known", func() bool { return scrape(t, n.metrics)[`akri_agent_observer{state="pods-api"}`] == 1 })
+	w.eventually("the Pods are known", func() bool { return scrape(t, n.metrics)[`akri_agent_observer{state="synced"}`] == 1 })
 	k.End(pod)
 	owner := v0.SlotOwner(n.name)
 	w.eventually("the slot is free", func() bool {
@@ -72,8 +75,8 @@ func TestMetricsOfARelease(t *testing.T) {
 	got := scrape(t, n.metrics)
 	for metric, want := range map[string]float64{
 		`akri_agent_allocations_total{outcome="granted"}`: 1, `akri_agent_claims_total{outcome="written"}`: 1,
-		`akri_agent_releases_total{outcome="written"}`: 1, `akri_agent_observer{state="pods-api"}`: 1,
-		`akri_agent_observer{state="api-server"}`: 0, `akri_agent_observer{state="untrusted"}`: 0, `akri_agent_observer{state="failing"}`: 0,
+		`akri_agent_releases_total{outcome="written"}`: 1, `akri_agent_observer{state="synced"}`: 1,
+		`akri_agent_observer{state="syncing"}`: 0, `akri_agent_observer{state="failing"}`: 0,
 		`akri_agent_slots{level="both",state="free"}`: 2, refused: 0,
 	} {
 		if got[metric] != want {
@@ -89,10 +92,5 @@ func TestMetricsOfARelease(t *testing.T) {
 	stopHandler()
 	w.eventually("the handler's absence is counted", func() bool {
 		return scrape(t, n.metrics)[`akri_discovery_errors_total{discovery_handler_name="debugEcho",reason="connect"}`] >= 1
-	})
-	k.Stop()
-	w.eventually("no Pod is trusted without a kubelet", func() bool {
-		values := scrape(t, n.metrics)
-		return values[`akri_agent_observer{state="untrusted"}`] == 1 && values[`akri_agent_observer{state="pods-api"}`] == 0
 	})
 }

@@ -65,6 +65,13 @@ func (b *bench) agent(ctx context.Context) (err error) {
 		return fmt.Errorf("start a kubelet: %w", err)
 	}
 	defer kubelet.Close()
+	config, err := p.config("kubelet")
+	if err != nil {
+		return err
+	}
+	if err := kubelet.Join(config, "bench"); err != nil {
+		return err
+	}
 	dir := filepath.Join(p.dir, "h")
 	if err := os.Mkdir(dir, 0o700); err != nil { // the agent does not create it
 		return fmt.Errorf("create the directory of the handlers: %w", err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"akri.sh/akri/kubebox/build"
@@ -96,8 +97,9 @@ func (p *plane) prepare(ctx context.Context) error {
 	return p.awaitRest(ctx)
 }
 
-// connect returns a client with its own connection and without a rate limit.
-func (p *plane) connect(agent string) (dynamic.Interface, error) {
+// config returns the configuration of a client with its own connection and without a rate
+// limit.
+func (p *plane) config(agent string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", p.cluster.Kubeconfig())
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
@@ -106,6 +108,15 @@ func (p *plane) connect(agent string) (dynamic.Interface, error) {
 	config.UserAgent = agent
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	config.Dial = dialer.DialContext // clients with the same dialer would share a connection
+	return config, nil
+}
+
+// connect returns a client with its own connection and without a rate limit.
+func (p *plane) connect(agent string) (dynamic.Interface, error) {
+	config, err := p.config(agent)
+	if err != nil {
+		return nil, err
+	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("create a client: %w", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -64,15 +65,15 @@ func (b *bench) slots(ctx context.Context, n *node) error {
 
 // useSlots runs a Pod with each device, and measures its begin and its end.
 func (n *node) useSlots(ctx context.Context, events watch.Interface, found []*unstructured.Unstructured, copies []string, t *times) error {
-	ends := make([]func(), len(found))
+	pods := make([]*corev1.Pod, len(found))
 	for i, instance := range found {
-		pod := kubelettest.Pod(fmt.Sprintf("pod-%d", len(t.claimed)), "akri.sh/"+instance.GetName(), 1)
+		pods[i] = kubelettest.Pod(fmt.Sprintf("pod-%d", len(t.claimed)), "akri.sh/"+instance.GetName(), 1)
+		n.kubelet.Create(pods[i])
 		began := time.Now()
-		if err := n.kubelet.Admit(pod); err != nil {
+		if err := n.kubelet.Admit(pods[i]); err != nil {
 			return fmt.Errorf("admit a Pod: %w", err)
 		}
 		t.claimed = append(t.claimed, milliseconds(began))
-		ends[i] = func() { n.kubelet.End(pod) }
 		began = time.Now()
 		if err := n.barePatch(ctx, copies[i], slotPatch(claim, copies[i])); err != nil {
 			return err
@@ -87,11 +88,12 @@ func (n *node) useSlots(ctx context.Context, events watch.Interface, found []*un
 	backoff.Sleep(ctx, podTime)
 	for i, instance := range found {
 		began := time.Now()
-		ends[i]()
+		n.kubelet.End(pods[i])
 		if _, err := awaitEvents(ctx, events, 1, of(instance.GetName(), isFree)); err != nil {
 			return err
 		}
 		t.freed = append(t.freed, milliseconds(began))
+		n.kubelet.Remove(pods[i])
 		began = time.Now()
 		if err := n.barePatch(ctx, copies[i], slotPatch(free, copies[i])); err != nil {
 			return err

@@ -8,10 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/internal/backoff"
 	"akri.sh/akri/internal/metadata"
 )
 
@@ -60,9 +58,7 @@ func (s *Store) appeared(before, instance *v0.Instance) {
 			s.notifyDeleted(former)
 		}
 	}
-	for _, h := range s.handlers {
-		h.Changed(instance)
-	}
+	s.handler(Changed, instance)
 }
 
 // disappeared handles an Instance that the watch no longer shows.
@@ -72,77 +68,61 @@ func (s *Store) disappeared(instance *v0.Instance) {
 	s.gone[NameOf(instance)] = instance
 	s.mu.Unlock()
 	s.touched(configurationOf(instance))
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.unresolved.Add(NameOf(instance))
 }
 
-// resolveGone finds out whether each Instance in gone was left or deleted, until ctx
-// is done.
+// resolveGone finds out whether each Instance in gone was left or deleted, until the queue
+// is shut down.
 func (s *Store) resolveGone(ctx context.Context) {
 	for {
-		select {
-		case <-ctx.Done():
+		name, ended := s.unresolved.Get()
+		if ended {
 			return
-		case <-s.wake:
 		}
-		for failures := 0; !s.readGone(ctx); failures++ {
-			if !backoff.Sleep(ctx, wait.Jitter(backoff.Delay(minReadDelay, maxReadDelay, failures), 0.2)) {
-				return
-			}
-		}
-	}
-}
-
-// readGone reads each Instance in gone. It reports whether all were read.
-func (s *Store) readGone(ctx context.Context) bool {
-	s.mu.Lock()
-	pending := make(map[types.NamespacedName]*v0.Instance, len(s.gone))
-	maps.Copy(pending, s.gone)
-	s.mu.Unlock()
-	complete := true
-	for name, instance := range pending {
-		now, err := s.read(ctx, name)
-		if err != nil {
+		if err := s.resolve(ctx, name); err != nil {
 			s.log.Debug("Cannot read an Instance that disappeared", "instance", name, "err", err)
-			complete = false
-			continue
+			s.unresolved.AddRateLimited(name)
+		} else {
+			s.unresolved.Forget(name)
 		}
-		s.resolve(name, instance, now)
+		s.unresolved.Done(name)
 	}
-	return complete
 }
 
-// resolve sends the event for an Instance that disappeared, unless it has appeared
-// again. now is the Instance as read afterwards, or nil.
-func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
+// resolve reads an Instance that disappeared and sends its event, unless it has appeared
+// again.
+func (s *Store) resolve(ctx context.Context, name types.NamespacedName) error {
+	s.mu.Lock()
+	before := s.gone[name]
+	s.mu.Unlock()
+	if before == nil {
+		return nil
+	}
+	now, err := s.read(ctx, name)
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone[name] != before {
-		return
+		return nil
 	}
 	delete(s.gone, name)
-	if now == nil || now.UID != before.UID {
+	switch {
+	case now == nil || now.UID != before.UID:
 		s.notifyDeleted(before)
-		return
+	case !s.ours(now): // otherwise, the watch will show it soon
+		s.depart(now, false) // which may be later than the watch has shown
+		s.handler(Left, now)
 	}
-	if s.ours(now) {
-		return // the watch will show it soon
-	}
-	s.depart(now, false) // which may be later than the watch has shown
-	for _, h := range s.handlers {
-		h.Left(now)
-	}
+	return nil
 }
 
-// notifyDeleted calls the handlers. The caller holds mu, which keeps the events in
+// notifyDeleted calls the handler. The caller holds mu, which keeps the events in
 // order.
 func (s *Store) notifyDeleted(instance *v0.Instance) {
 	s.depart(instance, true)
-	for _, h := range s.handlers {
-		h.Deleted(instance)
-	}
+	s.handler(Deleted, instance)
 }
 
 // read returns an Instance from the API server, or nil if there is none.

@@ -1,11 +1,13 @@
 package instances
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -116,4 +118,30 @@ func TestRecreatedBeforeTheRead(t *testing.T) {
 	release()
 	f.patch(`{"spec":{"capacity":2}}`)
 	f.want("changed")
+}
+
+// refuser refuses the first reads of the Instance.
+type refuser struct {
+	next  http.RoundTripper
+	reads atomic.Int32
+}
+
+func (r *refuser) RoundTrip(request *http.Request) (*http.Response, error) {
+	if path.Base(request.URL.Path) == "cam-1" && r.reads.Add(1) <= 2 {
+		return nil, errors.New("connection refused")
+	}
+	return r.next.RoundTrip(request)
+}
+
+// An Instance that disappears is read until an answer says why.
+func TestReadsAreRepeated(t *testing.T) {
+	r := &refuser{}
+	f := newFixture(t, func(next http.RoundTripper) http.RoundTripper { r.next = next; return r })
+	f.create()
+	f.want("changed")
+	f.remove()
+	f.want("deleted")
+	if n := r.reads.Load(); n != 3 {
+		t.Errorf("the Instance was read %d times, want 3", n)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 
 	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
@@ -23,17 +24,22 @@ const maxAnswerAge = 10 * time.Second
 
 const byConfiguration = "configuration"
 
-// Handler receives the events of a [Store], one at a time and in order. The
-// functions must not block or call the Store.
-type Handler struct {
-	// Changed is called for each Instance of the node and each of its changes, except
-	// those that concern only its status or metadata that the agent does not read.
-	Changed func(*v0.Instance)
-	// Left is called when an Instance no longer has this node's label.
-	Left func(*v0.Instance)
-	// Deleted is called when an Instance no longer exists.
-	Deleted func(*v0.Instance)
-}
+// Event is what has happened to an Instance.
+type Event int
+
+const (
+	// Changed means that the node has the Instance, and that it is new or has changed, apart
+	// from its status and metadata that the agent does not read.
+	Changed Event = iota
+	// Left means that an Instance no longer has this node's label.
+	Left
+	// Deleted means that an Instance no longer exists.
+	Deleted
+)
+
+// Handler receives the events of a [Store], one at a time and in order. It must not block
+// or call the Store.
+type Handler func(Event, *v0.Instance)
 
 // Store holds the Instances of one node. It is safe for concurrent use.
 type Store struct {
@@ -43,8 +49,9 @@ type Store struct {
 	log      *slog.Logger
 	informer cache.SharedIndexInformer
 	touched  func(configuration types.NamespacedName)
-	handlers []Handler
-	wake     chan struct{} // has room for one: gone has grown
+	handler  Handler
+	// unresolved are the names in gone.
+	unresolved workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	mu      sync.Mutex
 	answers map[types.NamespacedName]answer
@@ -67,7 +74,6 @@ type answer struct {
 func New(client dynamic.Interface, node string, touched func(configuration types.NamespacedName), log *slog.Logger) (*Store, error) {
 	s := &Store{
 		client: client.Resource(v0.InstanceResource), node: node, label: v0.NodeLabel(node), log: log, touched: touched,
-		wake:    make(chan struct{}, 1),
 		answers: map[types.NamespacedName]answer{},
 		gone:    map[types.NamespacedName]*v0.Instance{},
 
@@ -82,35 +88,24 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { s.appeared(nil, object.(*v0.Instance)) },
-		UpdateFunc: func(before, after any) {
-			old, now := before.(*v0.Instance), after.(*v0.Instance)
-			if old.UID != now.UID { // a list shows the next Instance of that name: it has replaced the old one
-				s.disappeared(old)
-			}
-			if differ(old, now) {
-				s.appeared(old, now)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = missed.Obj
-			}
-			s.disappeared(object.(*v0.Instance))
-		},
-	})
+	_, err = s.informer.AddEventHandler(informer.Events(func(before, now *v0.Instance) {
+		if before == nil || differ(before, now) {
+			s.appeared(before, now)
+		}
+	}, s.disappeared))
 	return s, err
 }
 
-// Handle adds a handler. It must be called before Run.
-func (s *Store) Handle(h Handler) { s.handlers = append(s.handlers, h) }
-
-// Run watches the Instances until ctx is done.
-func (s *Store) Run(ctx context.Context) {
+// Run watches the Instances until ctx is done, and sends their events to a handler.
+func (s *Store) Run(ctx context.Context, handler Handler) {
+	s.handler = handler
+	s.unresolved = workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minReadDelay, maxReadDelay))
 	var running sync.WaitGroup
 	running.Go(func() { s.informer.RunWithContext(ctx) })
 	running.Go(func() { s.resolveGone(ctx) })
+	<-ctx.Done()
+	s.unresolved.ShutDown()
 	running.Wait()
 }
 

@@ -64,17 +64,14 @@ func newFixture(t *testing.T, wrappers ...transport.WrapperFunc) *fixture {
 		t.Fatal(err)
 	}
 	f.store = store
-	report := func(event string) func(*v0.Instance) {
-		return func(instance *v0.Instance) {
-			if instance.Namespace == namespace {
-				f.events <- event
-			}
+	report := func(event Event, instance *v0.Instance) {
+		if instance.Namespace == namespace {
+			f.events <- map[Event]string{Changed: "changed", Left: "left", Deleted: "deleted"}[event]
 		}
 	}
-	store.Handle(Handler{Changed: report("changed"), Left: report("left"), Deleted: report("deleted")})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { store.Run(ctx) })
+	running.Go(func() { store.Run(ctx, report) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()

@@ -93,12 +93,11 @@ type template struct {
 var templates = []template{
 	{
 		name:    "rbac.yaml",
-		sources: []string{"rbac/controller.yaml", "rbac/agent.yaml", "rbac/agent-pods.yaml", "rbac/people.yaml"},
+		sources: []string{"rbac/controller.yaml", "rbac/agent.yaml", "rbac/people.yaml"},
 		conditions: map[string]string{
 			"ServiceAccount": "$values.parts",
 			"ClusterRole":    "$values.rbac.enabled", "ClusterRoleBinding": "$values.rbac.enabled",
 			"Role": "$values.rbac.enabled", "RoleBinding": "$values.rbac.enabled",
-			"ClusterRole/akri-agent-pods": "and $values.rbac.enabled $values.agent.readPods",
 		},
 	},
 	{

@@ -158,7 +158,7 @@ func valueSets(t *testing.T) map[string]string {
 	t.Helper()
 	sets := map[string]string{
 		"everything": read(t, "testdata/everything.values.yaml"),
-		"minimal":    "{webhook: {enabled: false}, rbac: {enabled: true}, agent: {readPods: false}}",
+		"minimal":    "{webhook: {enabled: false}, rbac: {enabled: true}}",
 	}
 	files, err := filepath.Glob("../akri/examples/*.yaml")
 	if err != nil || len(files) == 0 {

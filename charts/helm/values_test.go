@@ -411,24 +411,6 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestReadPods checks that no agent reads Pods from the API server where all kubelets have the
-// Pods API, as config/kubelet-pods-api does for kustomize.
-func TestReadPods(t *testing.T) {
-	for values, want := range map[string]bool{"": true, "agent: {readPods: false}": false} {
-		found := false
-		for _, o := range render(t, values) {
-			metadata := o["metadata"].(object)
-			labels, _ := metadata["labels"].(object)
-			if o["kind"] == "ClusterRole" && labels["akri.sh/aggregate-to-agent"] == "true" {
-				found = found || strings.Contains(text(t, o), "- pods\n")
-			}
-		}
-		if found != want {
-			t.Errorf("values %q: agents may read Pods: %t, want %t", values, found, want)
-		}
-	}
-}
-
 // TestCheck reads what helm test checks.
 func TestCheck(t *testing.T) {
 	for values, want := range map[string]string{

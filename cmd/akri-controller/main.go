@@ -181,7 +181,7 @@ func verifyVersion(ctx context.Context, api *rest.Config, log logr.Logger) error
 		return err
 	}
 	log.Info("The API server has answered", "version", server)
-	for _, lack := range kubeversion.Lacking(server) {
+	if lack := kubeversion.Lacking(server); lack != "" {
 		log.Info("This version of Kubernetes is special", "because", lack, "see", kubeversion.Page)
 	}
 	return nil

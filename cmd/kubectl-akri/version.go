@@ -87,18 +87,15 @@ func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, t
 	for i := range system.Nodes {
 		kubelets[system.Nodes[i].Name] = system.Nodes[i].Status.NodeInfo.KubeletVersion
 	}
-	var ofAgents []string
 	for i := range system.Pods {
 		if system.Pods[i].DeletionTimestamp != nil || view.Terminated(&system.Pods[i]) {
 			continue
 		}
-		part := partOf(&system.Pods[i], kubelets)
-		to.Parts = append(to.Parts, part)
-		if part.Component == view.Agent {
-			ofAgents = append(ofAgents, part.Kubelet)
-		}
+		to.Parts = append(to.Parts, partOf(&system.Pods[i], kubelets))
 	}
-	to.Lacking = kubeversion.Lacking(to.Kubernetes, ofAgents...)
+	if lack := kubeversion.Lacking(to.Kubernetes); lack != "" {
+		to.Notes = append(to.Notes, lack)
+	}
 	to.Judge()
 	return nil
 }

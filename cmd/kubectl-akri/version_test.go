@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/internal/version"
@@ -57,30 +55,6 @@ spec: {containers: [{name: program, image: "` + image + `"}]}
 	author.run("", "version", "-n", w.Namespace).want(t, 0, version.String(), "Kubernetes",
 		"no permission to list Pods, so")
 	run(t, "", "version", "--kubeconfig", "/nowhere").want(t, 1, version.String(), "/nowhere")
-}
-
-// TestVersionOfKubernetes names what Akri does without in a cluster, without calling it
-// unhealthy.
-func TestVersionOfKubernetes(t *testing.T) {
-	w := newWorld(t)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
-	if err := w.Create(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.Delete(context.Background(), node) }) // the cluster is that of other tests, too
-	node.Status.NodeInfo.KubeletVersion = "v1.34.4+k3s1"
-	if err := w.Status().Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
-	w.Apply(`
-apiVersion: v1
-kind: Pod
-metadata: {name: agent, labels: {app.kubernetes.io/name: akri-agent, app.kubernetes.io/part-of: akri}}
-spec: {nodeName: ` + w.Namespace + `, containers: [{name: program, image: "agent:v1.2.3"}]}
-`)
-	const lacks = "a kubelet (v1.34.4+k3s1) has no Pods API"
-	w.run("", "version", "-n", w.Namespace).want(t, 0, "note: "+lacks)
-	w.run("", "version", "-n", w.Namespace, "-o", "json").want(t, 0, `"lacking"`, lacks)
 }
 
 const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -10,20 +10,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
-	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
 // Admit admits a Pod as the kubelet's sync loop does, one Pod at a time. It calls
 // Allocate for each container and resource, init containers first. If it returns an
 // error, the Pod has failed. Admit sets the Pod's UID.
 func (k *Kubelet) Admit(pod *corev1.Pod) error {
+	k.Create(pod)
 	k.inAdmission.Lock()
 	defer k.inAdmission.Unlock()
 	k.mu.Lock()
 	state := k.add(pod)
-	k.mu.Unlock() // the Pods API shows the Pod with its first status, after its admission
+	k.mu.Unlock()
 
 	reusable := map[string][]string{} // of plain init containers, by resource
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
@@ -54,12 +53,6 @@ func (k *Kubelet) Admit(pod *corev1.Pod) error {
 
 // add adds a Pod that is being admitted. The caller holds mu.
 func (k *Kubelet) add(pod *corev1.Pod) *podState {
-	if pod.UID == "" {
-		pod.UID = types.UID(fmt.Sprintf("%s-%d", pod.Name, time.Now().UnixNano()))
-	}
-	if pod.Namespace == "" {
-		pod.Namespace = "default"
-	}
 	pod.Status.Phase = corev1.PodPending
 	state := &podState{pod: pod, ids: map[string]map[string][]string{}, responses: map[string][]*plugin.ContainerAllocateResponse{}}
 	k.pods[string(pod.UID)] = state
@@ -180,71 +173,6 @@ func (k *Kubelet) fail(state *podState) {
 	state.ended = true
 }
 
-// readmitDelay is when the kubelet admits its Pods again after a start.
-const readmitDelay = 900 * time.Millisecond
-
-// Crash stops a Pod's containers. They restart in place, unless the kubelet starts
-// while their devices are not healthy.
-func (k *Kubelet) Crash(pod *corev1.Pod) {
-	k.mu.Lock()
-	state := k.pods[string(pod.UID)]
-	state.crashed = true
-	k.mu.Unlock()
-	k.setPhase(state, corev1.PodRunning, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}})
-}
-
-// Phase returns the phase of a Pod.
-func (k *Kubelet) Phase(pod *corev1.Pod) corev1.PodPhase {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.pods[string(pod.UID)].pod.Status.Phase
-}
-
-// AwaitReadmission waits until the kubelet has admitted its Pods again.
-func (k *Kubelet) AwaitReadmission() {
-	k.mu.Lock()
-	admitted := k.admitted
-	k.mu.Unlock()
-	<-admitted
-}
-
-// readmit fails the Pods that are not running and whose devices are not healthy, as a
-// kubelet that has started does.
-func (k *Kubelet) readmit(ctx context.Context, done chan<- struct{}) {
-	defer close(done)
-	select {
-	case <-ctx.Done():
-		return
-	case <-time.After(readmitDelay):
-	}
-	var denied []*podState
-	k.mu.Lock()
-	for _, state := range k.pods {
-		if state.crashed && !state.ended && !k.healthy(state) {
-			denied = append(denied, state)
-		}
-	}
-	k.mu.Unlock()
-	for _, state := range denied {
-		k.fail(state)
-	}
-}
-
-// healthy reports whether all devices of a Pod are. The caller holds mu.
-func (k *Kubelet) healthy(state *podState) bool {
-	for _, byResource := range state.ids {
-		for resource, ids := range byResource {
-			p := k.plugins[resource]
-			for _, id := range ids {
-				if p == nil || !p.connected || p.devices[id] != plugin.Healthy {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
 // End terminates a Pod's containers: its phase is final, and its devices are free.
 func (k *Kubelet) End(pod *corev1.Pod) {
 	k.mu.Lock()
@@ -257,21 +185,15 @@ func (k *Kubelet) End(pod *corev1.Pod) {
 // Remove deletes a Pod whose containers have terminated.
 func (k *Kubelet) Remove(pod *corev1.Pod) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.remove(pod)
-	k.broadcast(pods.EventType_DELETED, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
-	}})
-}
-
-// remove implements Remove. The caller holds mu.
-func (k *Kubelet) remove(pod *corev1.Pod) {
 	delete(k.pods, string(pod.UID))
 	k.order = slices.DeleteFunc(k.order, func(uid string) bool { return uid == string(pod.UID) })
+	k.mu.Unlock()
+	k.delete(pod)
 }
 
 // Show adds a running Pod that has no ids.
 func (k *Kubelet) Show(pod *corev1.Pod) {
+	k.Create(pod)
 	k.mu.Lock()
 	state := k.add(pod)
 	k.mu.Unlock()
@@ -281,6 +203,7 @@ func (k *Kubelet) Show(pod *corev1.Pod) {
 // Duplicate adds a running Pod whose container has the IDs of another Pod, too, as a kubelet
 // does that has forgotten a reservation.
 func (k *Kubelet) Duplicate(pod, of *corev1.Pod) {
+	k.Create(pod)
 	k.mu.Lock()
 	state := k.add(pod)
 	state.ids = k.pods[string(of.UID)].ids
@@ -288,25 +211,13 @@ func (k *Kubelet) Duplicate(pod, of *corev1.Pod) {
 	k.setPhase(state, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 }
 
-// Lose removes a Pod like Remove, but the Pods API loses the event.
-func (k *Kubelet) Lose(pod *corev1.Pod) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.remove(pod)
-}
-
 // ForceDelete removes a Pod from the list while its containers keep running, as a
 // deletion with a grace period of zero does.
 func (k *Kubelet) ForceDelete(pod *corev1.Pod) {
+	k.delete(pod)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	state := k.pods[string(pod.UID)]
-	state.unlisted = true
-	changed := state.pod.DeepCopy()
-	now := metav1.Now()
-	changed.DeletionTimestamp = &now
-	state.pod = changed
-	k.show(state)
+	k.pods[string(pod.UID)].unlisted = true
 }
 
 // Responses returns the responses for a container of a Pod.
@@ -332,15 +243,11 @@ func (k *Kubelet) setPhase(state *podState, phase corev1.PodPhase, s corev1.Cont
 	for _, c := range changed.Spec.Containers {
 		changed.Status.ContainerStatuses = append(changed.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: s})
 	}
-	state.pod = changed
-	k.show(state)
-}
-
-// show sends a Pod's status to the watchers of the Pods API. The caller holds mu.
-func (k *Kubelet) show(state *podState) {
-	kind := pods.EventType_MODIFIED
-	if !state.shown {
-		state.shown, kind = true, pods.EventType_ADDED
+	if changed.Status.StartTime == nil {
+		changed.Status.StartTime = &metav1.Time{Time: time.Now()}
 	}
-	k.broadcast(kind, state.pod)
+	state.pod = changed
+	if k.api != nil && !state.unlisted {
+		k.api.reports <- changed
+	}
 }

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
-	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
 // Options configure a kubelet.
@@ -27,11 +26,6 @@ type Options struct {
 	UnwatchedDir bool
 	// ScanDelay is how long after a start the plugin watcher looks for sockets.
 	ScanDelay time.Duration
-	// NoPodsAPI omits the Pods API, as kubelets before 1.37 do.
-	NoPodsAPI bool
-	// StalePodsAPI leaves a socket of the Pods API behind on which nothing listens
-	// until [Kubelet.ServePodsAPI] is called.
-	StalePodsAPI bool
 	// Warmup is how long after a start the podresources list is empty.
 	Warmup time.Duration
 	// MayCrash means that the test expects [Kubelet.Crashes]. Otherwise they fail it.
@@ -54,7 +48,6 @@ type Kubelet struct {
 	seen     map[string]bool         // handled sockets in plugins_registry
 	pods     map[string]*podState    // by UID; outlives restarts
 	order    []string
-	watchers map[chan *pods.WatchPodsEvent]bool
 	crashes  int
 	inCall   int // Allocate calls in progress
 	overlaps int
@@ -63,9 +56,8 @@ type Kubelet struct {
 	changed  chan struct{}   // closed at each change of a plugin's list
 	listErr  func(context.Context) error
 	list     *podresources.ListPodResourcesResponse // instead of the Pods
-	podsErr  error
+	api      *apiServer                             // nil without one
 	register func(context.Context) error
-	admitted chan struct{} // closed when the Pods have been admitted after a start
 
 	// inAdmission serializes admissions.
 	inAdmission sync.Mutex
@@ -78,8 +70,6 @@ type podState struct {
 	pod       *corev1.Pod
 	ids       map[string]map[string][]string // container, resource, ids
 	unlisted  bool                           // force-deleted: not in the list, still running
-	shown     bool                           // to the watchers of the Pods API
-	crashed   bool                           // its containers are not running
 	ended     bool
 	responses map[string][]*plugin.ContainerAllocateResponse
 }
@@ -111,14 +101,11 @@ func New(options Options, errorf func(format string, arguments ...any)) (*Kubele
 	k := &Kubelet{
 		errorf: errorf, dir: dir, options: options,
 		plugins: map[string]*pluginState{}, seen: map[string]bool{}, pods: map[string]*podState{},
-		watchers: map[chan *pods.WatchPodsEvent]bool{}, changed: make(chan struct{}),
+		changed: make(chan struct{}),
 	}
 	dirs := []string{"device-plugins", "pod-resources"}
 	if !options.NoWatcher {
 		dirs = append(dirs, "plugins_registry")
-	}
-	if !options.NoPodsAPI {
-		dirs = append(dirs, "pods-api")
 	}
 	for _, name := range dirs {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
@@ -129,9 +116,10 @@ func New(options Options, errorf func(format string, arguments ...any)) (*Kubele
 	return k, nil
 }
 
-// Close stops the kubelet and removes its root directory.
+// Close stops the kubelet, and removes its root directory and its Pods.
 func (k *Kubelet) Close() {
 	k.Stop()
+	k.leave()
 	_ = os.RemoveAll(k.dir)
 }
 
@@ -177,43 +165,14 @@ func (k *Kubelet) start() {
 	k.mu.Lock()
 	k.cancel = cancel
 	k.readyAt = time.Now().Add(k.options.Warmup)
-	k.admitted = make(chan struct{})
 	k.plugins, k.seen, k.dead = map[string]*pluginState{}, map[string]bool{}, map[string]bool{}
 	k.mu.Unlock()
 
 	k.serve("pod-resources/kubelet.sock", func(s *grpc.Server) { podresources.RegisterPodResourcesListerServer(s, &lister{k: k}) })
-	switch {
-	case k.options.NoPodsAPI:
-	case k.options.StalePodsAPI:
-		k.leaveSocket(podsSocket)
-	default:
-		k.ServePodsAPI()
-	}
 	k.serve("device-plugins/kubelet.sock", func(s *grpc.Server) { plugin.RegisterRegistrationServer(s, &registration{k: k, ctx: ctx}) })
 	if !k.options.NoWatcher && !k.options.UnwatchedDir {
 		k.running.Go(func() { k.scan(ctx) })
 	}
-	k.running.Go(func() { k.readmit(ctx, k.admitted) })
-}
-
-const podsSocket = "pods-api/pods-api.sock"
-
-// ServePodsAPI starts the Pods API.
-func (k *Kubelet) ServePodsAPI() {
-	k.serve(podsSocket, func(s *grpc.Server) { pods.RegisterPodsServer(s, &podsAPI{k: k}) })
-}
-
-// leaveSocket creates a socket on which nothing listens.
-func (k *Kubelet) leaveSocket(socket string) {
-	path := filepath.Join(k.dir, socket)
-	_ = os.Remove(path)
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
-	if err != nil {
-		k.errorf("kubelet: %v", err)
-		return
-	}
-	listener.SetUnlinkOnClose(false)
-	_ = listener.Close()
 }
 
 // serve listens on a socket and replaces one from an earlier start.

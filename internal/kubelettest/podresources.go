@@ -3,14 +3,10 @@ package kubelettest
 import (
 	"context"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
-	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
 // Pod returns a Pod with one container "app" that requests devices.
@@ -86,12 +82,6 @@ func listed(pod *corev1.Pod) []string {
 	return names
 }
 
-// podsAPI is the Pods API.
-type podsAPI struct {
-	pods.UnimplementedPodsServer
-	k *Kubelet
-}
-
 // BreakList makes the list fail with the result of a function, which may block. nil
 // repairs it.
 func (k *Kubelet) BreakList(result func(context.Context) error) {
@@ -106,65 +96,4 @@ func (k *Kubelet) AnswerList(list *podresources.ListPodResourcesResponse) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.list = list
-}
-
-// BreakPodsAPI makes the Pods API refuse new streams with an error. nil repairs it.
-func (k *Kubelet) BreakPodsAPI(err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.podsErr = err
-}
-
-func (a *podsAPI) WatchPods(_ *pods.WatchPodsRequest, stream grpc.ServerStreamingServer[pods.WatchPodsEvent]) error {
-	a.k.mu.Lock()
-	broken := a.k.podsErr
-	a.k.mu.Unlock()
-	if broken != nil {
-		return broken
-	}
-	if !a.k.ready() {
-		return status.Error(codes.FailedPrecondition, "Kubelet is initializing")
-	}
-	events := make(chan *pods.WatchPodsEvent, 1000)
-	a.k.mu.Lock()
-	for _, uid := range a.k.order {
-		// Unlike later events, the first ones include a Pod in admission, and omit a
-		// force-deleted one.
-		if state := a.k.pods[uid]; !state.unlisted {
-			events <- event(pods.EventType_ADDED, state.pod)
-		}
-	}
-	events <- &pods.WatchPodsEvent{Type: pods.EventType_INITIAL_SYNC_COMPLETE}
-	a.k.watchers[events] = true
-	a.k.mu.Unlock()
-	defer func() {
-		a.k.mu.Lock()
-		defer a.k.mu.Unlock()
-		delete(a.k.watchers, events)
-	}()
-	for {
-		select {
-		case <-stream.Context().Done():
-			return nil
-		case e := <-events:
-			if err := stream.Send(e); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// broadcast sends an event to the watchers. The caller holds mu.
-func (k *Kubelet) broadcast(kind pods.EventType, pod *corev1.Pod) {
-	for events := range k.watchers {
-		events <- event(kind, pod)
-	}
-}
-
-func event(kind pods.EventType, pod *corev1.Pod) *pods.WatchPodsEvent {
-	message, err := pod.Marshal()
-	if err != nil {
-		panic(err) // cannot happen for Pods of tests
-	}
-	return &pods.WatchPodsEvent{Type: kind, Pod: message}
 }

@@ -15,8 +15,6 @@ const (
 	// oldestTested and newestTested bound those that Akri has been tested with.
 	oldestTested = 34
 	newestTested = 37
-	// podsAPI is the first whose kubelet serves the Pods API by default (KEP-4188).
-	podsAPI = 37
 )
 
 // Page is where users can read about versions.
@@ -38,38 +36,21 @@ func Check(server string) error {
 	return nil
 }
 
-// Lacking returns what Akri does without in a cluster whose API server and kubelets have
-// these versions, with the consequences. Each is a sentence without its period.
-func Lacking(server string, kubelets ...string) []string {
-	var all []string
+// Lacking returns what is to be said about an API server of this version, as a sentence
+// without its period, or "".
+func Lacking(server string) string {
 	minor, ok := minorOf(server)
 	switch {
 	case !ok:
 	case minor < minimum:
-		all = append(all, (&TooOldError{Version: server}).Error())
+		return (&TooOldError{Version: server}).Error()
 	case minor < oldestTested:
-		all = append(all, fmt.Sprintf("Kubernetes %s is older than v1.%d, the oldest that Akri has been tested with", server, oldestTested))
+		return fmt.Sprintf("Kubernetes %s is older than v1.%d, the oldest that Akri has been tested with", server, oldestTested)
 	case minor > newestTested:
-		all = append(all, fmt.Sprintf("Kubernetes %s is newer than v1.%d, the newest that Akri has been tested with", server, newestTested))
+		return fmt.Sprintf("Kubernetes %s is newer than v1.%d, the newest that Akri has been tested with", server, newestTested)
 	}
-	without, oldest := 0, ""
-	for _, kubelet := range kubelets {
-		if minor, ok := minorOf(kubelet); ok && minor < podsAPI {
-			without, oldest = without+1, kubelet
-		}
-	}
-	switch {
-	case without == 1:
-		all = append(all, fmt.Sprintf("a kubelet (%s) has no Pods API: %s", oldest, WithoutPodsAPI))
-	case without > 1:
-		all = append(all, fmt.Sprintf("%d kubelets (such as %s) have no Pods API: %s", without, oldest, WithoutPodsAPI))
-	}
-	return all
+	return ""
 }
-
-// WithoutPodsAPI is the consequence of a kubelet without the Pods API.
-const WithoutPodsAPI = "agents watch the Pods of their node in the API server instead, need permission for that, " +
-	"and free slots about a second later"
 
 // minorOf returns the minor release of a version of Kubernetes 1.
 func minorOf(text string) (minor uint, ok bool) {

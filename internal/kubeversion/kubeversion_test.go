@@ -18,37 +18,22 @@ import (
 func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
 
 func TestLacking(t *testing.T) {
-	for name, tc := range map[string]struct {
-		server   string
-		kubelets []string
-		refused  bool
-		want     []string // a part of each sentence
-	}{
-		"the newest":               {"v1.37.1", []string{"v1.37.1", "v1.37.0"}, false, nil},
-		"a distribution":           {"v1.36.3+k3s1", nil, false, nil},
-		"an older kubelet":         {"v1.37.1", []string{"v1.37.1", "v1.34.4-gke.1"}, false, []string{"a kubelet (v1.34.4-gke.1) has no"}},
-		"older kubelets":           {"v1.37.1", []string{"v1.36.3", "v1.36.3"}, false, []string{"2 kubelets (such as v1.36.3)"}},
-		"older than tested":        {"v1.30.0", nil, false, []string{"older than v1.34"}},
-		"newer than tested":        {"v1.38.0-rc.1", nil, false, []string{"newer than v1.37"}},
-		"too old":                  {"v1.29.14-eks-1", nil, true, []string{"upgrade the control plane to v1.30 or later"}},
-		"what cannot be read":      {"unknown", []string{""}, false, nil},
-		"another major release":    {"v2.0.0", nil, false, nil},
-		"a pre-release of minimum": {"v1.30.0-alpha.1", nil, false, []string{"older than v1.34"}},
+	for server, want := range map[string]string{ // a part of what is said
+		"v1.37.1":         "",
+		"v1.36.3+k3s1":    "",
+		"v1.30.0":         "older than v1.34",
+		"v1.38.0-rc.1":    "newer than v1.37",
+		"v1.29.14-eks-1":  "upgrade the control plane to v1.30 or later",
+		"unknown":         "",
+		"v2.0.0":          "",
+		"v1.30.0-alpha.1": "older than v1.34",
 	} {
-		t.Run(name, func(t *testing.T) {
-			if _, refused := errors.AsType[*TooOldError](Check(tc.server)); refused != tc.refused {
-				t.Errorf("Check(%s): refused: %v, want %v", tc.server, refused, tc.refused)
-			}
-			got := Lacking(tc.server, tc.kubelets...)
-			if len(got) != len(tc.want) {
-				t.Fatalf("got %q, want %q", got, tc.want)
-			}
-			for i := range got {
-				if !strings.Contains(got[i], tc.want[i]) {
-					t.Errorf("got %q, want %q in it", got[i], tc.want[i])
-				}
-			}
-		})
+		if _, refused := errors.AsType[*TooOldError](Check(server)); refused != strings.Contains(want, "upgrade") {
+			t.Errorf("Check(%s): refused: %v", server, refused)
+		}
+		if got := Lacking(server); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q in it", server, got, want)
+		}
 	}
 }
 

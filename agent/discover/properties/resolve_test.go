@@ -129,17 +129,20 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestValues(t *testing.T) {
-	data := objectData{
-		Data:       map[string]string{"text": "plain", "both": "of data"},
-		BinaryData: map[string]string{"raw": "/w==", "both": "/w=="},
-	}.values(configMap, keySet{"text": true, "raw": true, "both": true, "absent": true})
-	if string(data["text"]) != "plain" || string(data["raw"]) != "\xff" || string(data["both"]) != "of data" {
-		t.Errorf("a ConfigMap is read as %q", data)
+// Of an object, only what some Configuration refers to is kept.
+func TestKeep(t *testing.T) {
+	large := make([]byte, 1<<20)
+	data := map[string][]byte{"raw": {0xff}, "large": large, "other": large}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Annotations: map[string]string{"a": "b"}}}
+	kept := keep(object, keySet{"text": true, "raw": true, "large": true, "absent": true}, data, map[string]string{"text": "plain", "t": "t"})
+	if len(kept.values) != 3 || string(kept.values["text"]) != "plain" || string(kept.values["raw"]) != "\xff" {
+		t.Errorf("%d values are kept", len(kept.values))
 	}
-	data = objectData{Data: map[string]string{"password": "czNjcmV0", "other": "czNjcmV0"}}.values(secret, keySet{"password": true})
-	if string(data["password"]) != "s3cret" || len(data) != 1 {
-		t.Errorf("a Secret is read as %q", data)
+	if value := kept.values["large"]; len(value) != v0.MaxDiscoveryPropertyLength+1 || cap(value) > 2*v0.MaxDiscoveryPropertyLength {
+		t.Errorf("of a large value, %d bytes are kept in %d", len(value), cap(value))
+	}
+	if kept.Name != "c" || kept.Annotations != nil {
+		t.Errorf("the metadata is %+v", kept.ObjectMeta)
 	}
 }
 
@@ -164,14 +167,5 @@ func TestValuesTogether(t *testing.T) {
 	resolved := resolve(configuration, find)
 	if resolved.Err == nil || !strings.Contains(resolved.Err.Error(), "have 65537 bytes, the limit is 65536") {
 		t.Errorf("above the limit: %v", resolved.Err)
-	}
-}
-
-// Of an object with a megabyte, what no Configuration refers to is not kept.
-func TestLargeObjects(t *testing.T) {
-	large := strings.Repeat("x", 1<<20)
-	data := objectData{Data: map[string]string{"a": large, "b": large}}.values(configMap, keySet{"a": true})
-	if len(data) != 1 || cap(data["a"]) > 2*v0.MaxDiscoveryPropertyLength || len(data["a"]) != v0.MaxDiscoveryPropertyLength+1 {
-		t.Errorf("%d values are kept, the first with %d bytes in %d", len(data), len(data["a"]), cap(data["a"]))
 	}
 }

@@ -3,20 +3,21 @@ package properties
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
-	"log/slog"
 	"maps"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/metadata"
 )
-
-var resources = map[kind]string{secret: "secrets", configMap: "configmaps"}
 
 // Watcher resolves properties and watches the objects they come from. It is safe
 // for concurrent use.
@@ -24,36 +25,32 @@ type Watcher struct {
 	client         rest.Interface
 	crossNamespace bool
 	changed        func(types.NamespacedName)
-	log            *slog.Logger
 
 	base    context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
-	// turn, of capacity 1, is taken by the follower that reads its object.
-	turn chan struct{}
 
 	mu      sync.Mutex
 	objects map[reference]*watchedObject
 }
 
-// watchedObject is one watched Secret or ConfigMap.
+// watchedObject is one watched Secret or ConfigMap. Its informer caches nothing else:
+// permissions may be for this object alone.
 type watchedObject struct {
-	stop context.CancelFunc
+	informer *informer.Informer
+	stop     context.CancelFunc
 	// keys are the values that are kept. They never change.
 	keys keySet
 	// users are the Configurations that refer to the object.
 	users map[types.NamespacedName]bool
-	// known is what the last attempt to read the object has found.
-	known lookup
+	// denied is why the object may not be read; nil if the last attempt was successful.
+	denied error
 }
 
-// NewWatcher returns a watcher with a client of the core API that calls changed, which must not block, with
-// each Configuration that should be resolved again.
-func NewWatcher(client rest.Interface, crossNamespace bool, changed func(types.NamespacedName), log *slog.Logger) *Watcher {
-	w := &Watcher{
-		client: client, crossNamespace: crossNamespace, changed: changed, log: log,
-		turn: make(chan struct{}, 1), objects: map[reference]*watchedObject{},
-	}
+// NewWatcher returns a watcher with a client of the core API. It calls changed, which must
+// not block, with each Configuration that should be resolved again.
+func NewWatcher(client rest.Interface, crossNamespace bool, changed func(types.NamespacedName)) *Watcher {
+	w := &Watcher{client: client, crossNamespace: crossNamespace, changed: changed, objects: map[reference]*watchedObject{}}
 	w.base, w.end = context.WithCancel(context.Background())
 	return w
 }
@@ -84,17 +81,14 @@ func (w *Watcher) use(configuration types.NamespacedName, wanted map[reference]k
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ref, keys := range wanted {
-		object := w.objects[ref]
-		switch {
-		case object == nil:
-			object = w.start(ref, keys, map[types.NamespacedName]bool{})
-		case !object.keeps(keys): // read it again: it was reduced to other keys
-			object.stop()
-			maps.Copy(keys, object.keys)
-			object = w.start(ref, keys, object.users)
+		before := w.objects[ref]
+		if before != nil {
+			maps.Copy(keys, before.keys)
 		}
-		object.users[configuration] = true
-		w.objects[ref] = object
+		if before == nil || len(keys) > len(before.keys) { // which was reduced to fewer keys
+			w.objects[ref] = w.start(ref, keys, before)
+		}
+		w.objects[ref].users[configuration] = true
 	}
 	for ref, object := range w.objects {
 		if wanted[ref] == nil {
@@ -110,77 +104,97 @@ func (w *Watcher) use(configuration types.NamespacedName, wanted map[reference]k
 // find returns what is known about an object.
 func (w *Watcher) find(ref reference) lookup {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if object := w.objects[ref]; object != nil {
-		return object.known
+	object := w.objects[ref]
+	var denied error
+	if object != nil {
+		denied = object.denied
 	}
-	return lookup{pending: true}
+	w.mu.Unlock() // which the informer's handler takes, too
+	switch {
+	case denied != nil:
+		return lookup{err: denied}
+	case object == nil || !object.informer.HasSynced():
+		return lookup{pending: true}
+	}
+	for _, found := range object.informer.List() { // at most one
+		return lookup{values: found.(*keptValues).values}
+	}
+	return lookup{}
 }
 
-// keeps reports whether an object is reduced to at least some keys.
-func (o *watchedObject) keeps(wanted keySet) bool {
-	for key := range wanted {
-		if !o.keys[key] {
-			return false
-		}
-	}
-	return true
-}
-
-// start watches some keys of an object. The caller holds mu.
-func (w *Watcher) start(ref reference, keys keySet, users map[types.NamespacedName]bool) *watchedObject {
+// start watches some keys of an object, for the users of the watch before, if any. The
+// caller holds mu.
+func (w *Watcher) start(ref reference, keys keySet, before *watchedObject) *watchedObject {
 	ctx, stop := context.WithCancel(w.base)
-	started := &watchedObject{stop: stop, keys: keys, users: users, known: lookup{pending: true}}
-	f := &follower{
-		client:   w.client,
-		ref:      ref,
-		selector: fields.OneTermEqualSelector("metadata.name", ref.Name).String(),
-		keys:     keys,
-		turn:     w.turn,
-		found:    func(found lookup) { w.found(started, found) },
-		log:      w.log.With("object", ref),
+	object := &watchedObject{stop: stop, keys: keys, users: map[types.NamespacedName]bool{}}
+	if before != nil {
+		before.stop()
+		object.users = before.users
 	}
-	w.running.Go(func() { f.run(ctx) })
-	return started
+	selector := fields.OneTermEqualSelector("metadata.name", ref.Name)
+	attempted := func(err error) { w.attempted(object, err) }
+	events := informer.Events(func(_, _ *keptValues) { w.notify(object) }, func(*keptValues) { w.notify(object) })
+	if ref.kind == secret {
+		object.informer = informer.Core(w.client, "secrets", ref.Namespace, selector, attempted, &corev1.Secret{},
+			func(s *corev1.Secret) metav1.Object { return keep(s, keys, s.Data, nil) }, events)
+	} else {
+		object.informer = informer.Core(w.client, "configmaps", ref.Namespace, selector, attempted, &corev1.ConfigMap{},
+			func(c *corev1.ConfigMap) metav1.Object { return keep(c, keys, c.BinaryData, c.Data) }, events)
+	}
+	w.running.Go(func() { object.informer.Run(ctx) })
+	w.running.Go(func() {
+		if cache.WaitForCacheSync(ctx.Done(), object.informer.HasSynced) {
+			w.notify(object) // also if the object does not exist
+		}
+	})
+	return object
 }
 
-// found records what is known about an object, and notifies its users.
-func (w *Watcher) found(object *watchedObject, found lookup) {
+// attempted records whether an object may be read.
+func (w *Watcher) attempted(object *watchedObject, err error) {
+	// Other errors are of the connection or the API server: what is known remains.
+	refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)
+	w.mu.Lock()
+	changed := refused != (object.denied != nil) && (refused || err == nil)
+	if changed {
+		object.denied = err
+	}
+	w.mu.Unlock()
+	if changed {
+		w.notify(object)
+	}
+}
+
+// notify reports the users of an object.
+func (w *Watcher) notify(object *watchedObject) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	object.known = found
 	for user := range object.users {
 		w.changed(user)
 	}
 }
 
-// objectData is what is decoded of a Secret or a ConfigMap.
-type objectData struct {
-	Data       map[string]string `json:"data"`
-	BinaryData map[string]string `json:"binaryData"`
+// keptValues is what is kept of a Secret or a ConfigMap.
+type keptValues struct {
+	metav1.ObjectMeta
+	values map[string][]byte
 }
 
-// values returns the values of some keys. It copies them, so that nothing else of the
-// object, which may have a megabyte, stays in memory.
-func (d objectData) values(of kind, wanted keySet) map[string][]byte {
-	values := map[string][]byte{}
+// keep returns the values of some keys, which an object has as bytes or as text. It copies
+// them, each with at most one byte more than is accepted, so that nothing else of the object,
+// which may have a megabyte, stays in memory.
+func keep(object metav1.Object, wanted keySet, data map[string][]byte, text map[string]string) *keptValues {
+	kept := &keptValues{ObjectMeta: metadata.Identity(object), values: map[string][]byte{}}
 	for key := range wanted {
-		if text, found := d.Data[key]; found && of == configMap {
-			values[key] = cut([]byte(text))
-			continue
+		value, found := data[key]
+		if !found {
+			var written string
+			written, found = text[key]
+			value = []byte(written)
 		}
-		encoded, found := d.BinaryData[key]
-		if of == secret {
-			encoded, found = d.Data[key]
-		}
-		if value, err := base64.StdEncoding.DecodeString(encoded); found && err == nil { // the API server refuses others
-			values[key] = cut(value)
+		if found {
+			kept.values[key] = bytes.Clone(value[:min(len(value), v0.MaxDiscoveryPropertyLength+1)])
 		}
 	}
-	return values
-}
-
-// cut returns a copy of a value, with at most one byte more than is accepted.
-func cut(value []byte) []byte {
-	return bytes.Clone(value[:min(len(value), v0.MaxDiscoveryPropertyLength+1)])
+	return kept
 }

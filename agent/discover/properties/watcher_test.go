@@ -1,15 +1,9 @@
 package properties
 
 import (
-	"context"
-	"io"
-	"log/slog"
-	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -27,11 +21,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
 
-// transport is a http.RoundTripper.
-type transport func(*http.Request) (*http.Response, error)
-
-func (t transport) RoundTrip(request *http.Request) (*http.Response, error) { return t(request) }
-
 func login(namespace string) *v0.Configuration {
 	return &v0.Configuration{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cam"},
@@ -45,7 +34,6 @@ type cluster struct {
 	*testing.T
 	api       dynamic.Interface
 	namespace string
-	lists     atomic.Int64
 	watcher   *Watcher
 	changed   chan struct{}
 }
@@ -60,14 +48,6 @@ func newCluster(t *testing.T) *cluster {
 	}
 	acting := rest.CopyConfig(config)
 	acting.Impersonate = rest.ImpersonationConfig{UserName: "agent-" + c.namespace, Groups: []string{"system:authenticated"}}
-	acting.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return transport(func(request *http.Request) (*http.Response, error) {
-			if !request.URL.Query().Has("watch") {
-				c.lists.Add(1)
-			}
-			return next.RoundTrip(request)
-		})
-	})
 	client, err := core.NewClient(acting)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +57,7 @@ func newCluster(t *testing.T) *cluster {
 		case c.changed <- struct{}{}:
 		default:
 		}
-	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	})
 	t.Cleanup(c.watcher.Close)
 	return c
 }
@@ -145,7 +125,6 @@ func TestWatcher(t *testing.T) {
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "other"}, "stringData": map[string]any{"password": "no"},
 	})
 	c.await("created", password("one"))
-	lists := c.lists.Load()
 	secrets := c.api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(c.namespace)
 	patch := []byte(`{"stringData":{"password":"two"}}`)
 	if _, err := secrets.Patch(t.Context(), "login", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -156,57 +135,9 @@ func TestWatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.await("deleted", failing("does not exist"))
-	if now := c.lists.Load(); now != lists+2 {
-		t.Errorf("two changes cost %d lists, want one each", now-lists)
-	}
 	c.watcher.Drop(types.NamespacedName{Namespace: c.namespace, Name: "cam"})
 	if n := len(c.watcher.objects); n != 0 {
 		t.Errorf("%d objects are watched after the Configuration was dropped", n)
-	}
-}
-
-// Without a grant, and after it was revoked, an agent asks rarely.
-func TestRetriesAreRare(t *testing.T) {
-	for name, tc := range map[string]struct {
-		code         int
-		reason       string
-		fewest, most int64
-	}{
-		"forbidden":   {code: http.StatusForbidden, reason: "Forbidden", fewest: 20, most: 45},
-		"unavailable": {code: http.StatusServiceUnavailable, reason: "ServiceUnavailable", fewest: 120, most: 250},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var requests atomic.Int64
-				answer := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + tc.reason + `"}`
-				config := &rest.Config{QPS: -1, Transport: transport(func(request *http.Request) (*http.Response, error) {
-					requests.Add(1)
-					return &http.Response{
-						StatusCode: tc.code, Header: http.Header{"Content-Type": {"application/json"}},
-						Body: io.NopCloser(strings.NewReader(answer)), Request: request,
-					}, nil
-				})}
-				client, err := core.NewClient(config)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ctx, cancel := context.WithCancel(t.Context())
-				f := follower{
-					client: client, ref: reference{kind: secret}, turn: make(chan struct{}, 1), found: func(lookup) {}, log: slog.New(slog.DiscardHandler),
-				}
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					f.run(ctx)
-				}()
-				time.Sleep(time.Hour)
-				cancel()
-				<-ended
-				if n := requests.Load(); n < tc.fewest || n > tc.most {
-					t.Errorf("%d requests in an hour, want %d to %d", n, tc.fewest, tc.most)
-				}
-			})
-		})
 	}
 }
 
@@ -236,11 +167,9 @@ func TestAnotherKeyOfTheSameSecret(t *testing.T) {
 		return got.Properties["PASSWORD"] != nil && string(got.Properties["PASSWORD"].Vec) == "s3cret" &&
 			other.Properties["PASSWORD"] != nil && string(other.Properties["PASSWORD"].Vec) == "admin"
 	})
-	c.watcher.mu.Lock()
-	defer c.watcher.mu.Unlock()
 	for ref, object := range c.watcher.objects {
-		if len(object.known.values) != 2 || len(object.users) != 2 {
-			t.Errorf("of %s, %d values are kept for %d Configurations, want 2 for 2", ref, len(object.known.values), len(object.users))
+		if n := len(c.watcher.find(ref).values); n != 2 || len(object.users) != 2 {
+			t.Errorf("of %s, %d values are kept for %d Configurations, want 2 for 2", ref, n, len(object.users))
 		}
 	}
 }

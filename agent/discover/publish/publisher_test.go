@@ -65,7 +65,7 @@ func (b *bench) publisher(node string) *Publisher {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { store.Run(ctx) })
+	running.Go(func() { store.Run(ctx, func(instances.Event, *v0.Instance) {}) })
 	b.t.Cleanup(func() {
 		cancel()
 		running.Wait()

@@ -164,19 +164,18 @@ func (s *Server) offerWaiting() {
 	}
 }
 
-// instanceEvents passes events of the Instances to the loop.
-func (s *Server) instanceEvents() instances.Handler {
-	return instances.Handler{
-		Changed: func(instance *v0.Instance) { s.queue.post(func() { s.recorded(instance) }) },
-		Left: func(instance *v0.Instance) {
-			s.queue.post(func() { s.lost(instance, slots.InstanceLeft{Instance: instance.Name}) })
-		},
-		Deleted: func(instance *v0.Instance) {
-			s.queue.post(func() {
-				s.lost(instance, slots.InstanceDeleted{Instance: instance.Name, Version: claims.Version(instance)})
-			})
-		},
-	}
+// InstanceEvent passes an event of an Instance to the loop. It is an [instances.Handler].
+func (s *Server) InstanceEvent(event instances.Event, instance *v0.Instance) {
+	s.queue.post(func() {
+		switch event {
+		case instances.Changed:
+			s.recorded(instance)
+		case instances.Left:
+			s.lost(instance, slots.InstanceLeft{Instance: instance.Name})
+		case instances.Deleted:
+			s.lost(instance, slots.InstanceDeleted{Instance: instance.Name, Version: claims.Version(instance)})
+		}
+	})
 }
 
 // recorded passes an Instance to the machine. Slots that this node has not written

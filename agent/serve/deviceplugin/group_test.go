@@ -1,6 +1,7 @@
 package deviceplugin_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -297,7 +298,7 @@ func TestGroupRace(t *testing.T) {
 	errs := make([]error, 2)
 	var both sync.WaitGroup
 	for i, k := range kubelets {
-		both.Go(func() { errs[i] = k.Admit(kubelettest.Pod("p", group, 1)) })
+		both.Go(func() { errs[i] = k.Admit(kubelettest.Pod(fmt.Sprint("p", i), group, 1)) })
 	}
 	both.Wait()
 	if (errs[0] == nil) == (errs[1] == nil) {
@@ -353,8 +354,8 @@ func TestUnwritableClaims(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{})
 	a := w.offer(k, 2, "cam-a90001")
 	a.forbidden.Store(true)
-	for _, resource := range []string{"akri.sh/cam-a90001", group} {
-		_ = k.Admit(kubelettest.Pod("p", resource, 1))
+	for name, resource := range map[string]string{"instance": "akri.sh/cam-a90001", "group": group} {
+		_ = k.Admit(kubelettest.Pod(name, resource, 1))
 		k.Await(resource, count(plugin.Healthy, 0))
 	}
 	w.event("Instance", "cam-a90001", "ClaimsUnwritable")

@@ -19,7 +19,6 @@ import (
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/kubelet"
-	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/agent/serve/slots"
 )
 
@@ -54,12 +53,13 @@ func (k *startingKubelet) List(ctx context.Context) (kubelet.Listing, error) {
 	return listing, err
 }
 
-// alone returns a server without an API server, its kubelet, and how to run it, in a
-// bubble.
+// alone returns a server without Instances, its kubelet, and how to run it, in a bubble.
 func alone(t *testing.T, log *slog.Logger, registry *prometheus.Registry) (s *Server, k *startingKubelet, run func() (stop func())) {
 	t.Helper()
-	k = &startingKubelet{memoryKubelet: newMemoryKubelet("node-a", t.Errorf), starts: make(chan struct{})}
-	config := &rest.Config{Host: "http://127.0.0.1:1"}
+	api := newMemoryAPI(t.Errorf)
+	k = &startingKubelet{memoryKubelet: newMemoryKubelet("node-a", api), starts: make(chan struct{})}
+	link := &memoryLink{node: "node-a", api: api, running: &sync.WaitGroup{}, sent: map[string]uint64{}}
+	config := &rest.Config{Host: "http://api", Transport: connection{link, t.Context()}, QPS: -1}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -72,13 +72,10 @@ func alone(t *testing.T, log *slog.Logger, registry *prometheus.Registry) (s *Se
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics, err := observer.NewMetrics(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s, err = newServer(Options{
-		NodeName: "node-a", FieldManager: "akri-agent", Client: client, Instances: store, Log: log, Metrics: registry,
-	}, observer.NewFrom(k, k, "node-a", coreClient, log, metrics), k)
+		NodeName: "node-a", FieldManager: "akri-agent", Client: client, Core: coreClient, Instances: store, Log: log,
+		Metrics: registry,
+	}, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,6 @@ import (
 	"akri.sh/akri/agent/discover/publish"
 	"akri.sh/akri/agent/discover/streams"
 	"akri.sh/akri/agent/instances"
-	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/backoff"
@@ -86,20 +85,16 @@ func (n *memoryNode) start() {
 		t.Fatal(err)
 	}
 	a.publisher = publish.New(client, a.store, n.name, v0.FieldManagerAgent, log)
-	metrics, err := observer.NewMetrics(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	a.server, err = newServer(Options{
-		NodeName: n.name, FieldManager: v0.FieldManagerAgent, Client: client, Instances: a.store, Log: log,
+		NodeName: n.name, FieldManager: v0.FieldManagerAgent, Client: client, Core: coreClient, Instances: a.store, Log: log,
 		Metrics: prometheus.NewRegistry(),
-	}, observer.NewFrom(n.kubelet, n.kubelet, n.name, coreClient, log, metrics), a)
+	}, n.kubelet, a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ctx context.Context
 	ctx, a.quit = context.WithCancel(context.Background())
-	a.running.Go(func() { a.store.Run(ctx) })
+	a.running.Go(func() { a.store.Run(ctx, a.server.InstanceEvent) })
 	a.running.Go(func() {
 		if err := a.server.Run(ctx); err != nil {
 			t.Errorf("%s: %v", n.name, err)

@@ -35,9 +35,9 @@ type memoryAPI struct {
 	created map[string]bool // Instances that ever existed
 	version int
 	objects map[string]*v0.Instance
-	pods    map[types.UID]*corev1.Pod // of the nodes whose kubelets have no Pods API
-	history []memoryEvent             // version v is at v-1
-	grown   chan struct{}             // closed when history grows
+	pods    map[types.UID]*corev1.Pod
+	history []memoryEvent // version v is at v-1
+	grown   chan struct{} // closed when history grows
 }
 
 // memoryEvent is a change of an object, which is nil before it was created and after it

@@ -10,10 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"akri.sh/akri/agent/serve/kubelet"
@@ -28,7 +25,7 @@ const maxStall = 29 * time.Second
 const maxCall = allocateDeadline + flushTimeout + refusalDelay + 10*time.Millisecond
 
 // memoryKubelet is the kubelet of one node in memory, with the rules of
-// internal/kubelettest. It is [plugins], an observer.Lister and an observer.Pods.
+// internal/kubelettest. It is [plugins] and an observer.Lister.
 type memoryKubelet struct {
 	node      string
 	violation func(format string, arguments ...any)
@@ -42,10 +39,8 @@ type memoryKubelet struct {
 	readyAt   time.Time
 	resources map[string]*memoryResource
 	pods      []*memoryPod
-	changed   chan struct{} // closed when Pods change
 
-	// api has the node's Pods, if the kubelet has no Pods API.
-	api *memoryAPI
+	api *memoryAPI // has the node's Pods
 }
 
 type memoryResource struct {
@@ -53,10 +48,10 @@ type memoryResource struct {
 	health map[string]string
 }
 
-func newMemoryKubelet(node string, violation func(string, ...any)) *memoryKubelet {
+func newMemoryKubelet(node string, api *memoryAPI) *memoryKubelet {
 	k := &memoryKubelet{
-		node: node, violation: violation, admitting: make(chan struct{}, 1), started: make(chan struct{}),
-		resources: map[string]*memoryResource{}, changed: make(chan struct{}),
+		node: node, violation: api.violation, admitting: make(chan struct{}, 1), started: make(chan struct{}),
+		resources: map[string]*memoryResource{}, api: api,
 	}
 	k.life, k.stop = context.WithCancel(context.Background())
 	return k
@@ -79,12 +74,6 @@ func (k *memoryKubelet) startedSince(at time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return !k.startedAt.Before(at)
-}
-
-// notify wakes the watches of Pods. The caller holds mu.
-func (k *memoryKubelet) notify() {
-	close(k.changed)
-	k.changed = make(chan struct{})
 }
 
 // Clean implements [plugins].
@@ -183,67 +172,8 @@ func (k *memoryKubelet) List(context.Context) (kubelet.Listing, error) {
 	return listing, nil
 }
 
-// Available implements observer.Pods.
-func (k *memoryKubelet) Available() bool { return k.api == nil }
-
-// Close implements observer.Lister and observer.Pods.
+// Close implements observer.Lister.
 func (k *memoryKubelet) Close() error { return nil }
-
-// Watch implements observer.Pods.
-func (k *memoryKubelet) Watch(ctx context.Context, to kubelet.PodEvents) error {
-	k.mu.Lock()
-	life := k.life
-	initializing := time.Now().Before(k.readyAt)
-	k.mu.Unlock()
-	if initializing {
-		return status.Error(codes.FailedPrecondition, "Kubelet is initializing")
-	}
-	shown := map[types.UID]*corev1.Pod{}
-	for synced := false; ; synced = true {
-		k.mu.Lock()
-		changed := k.changed
-		now := map[types.UID]*corev1.Pod{}
-		for _, pod := range k.pods {
-			if pod.shown && !pod.forced || !synced && !pod.forced || shown[pod.object.UID] != nil {
-				now[pod.object.UID] = pod.object
-			}
-		}
-		k.mu.Unlock()
-		for uid, object := range now {
-			if shown[uid] != object {
-				if err := to.Put(encodePod(object)); err != nil {
-					return err
-				}
-			}
-		}
-		for uid, object := range shown {
-			if now[uid] == nil {
-				if err := to.Delete(encodePod(object)); err != nil {
-					return err
-				}
-			}
-		}
-		shown = now
-		if !synced {
-			to.Synced()
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-life.Done():
-			return status.Error(codes.Unavailable, "the kubelet has stopped")
-		case <-changed:
-		}
-	}
-}
-
-func encodePod(pod *corev1.Pod) []byte {
-	message, err := pod.Marshal()
-	if err != nil {
-		panic(err)
-	}
-	return message
-}
 
 // admit admits a Pod as the kubelet's sync loop does. It reports whether the Pod runs.
 func (k *memoryKubelet) admit(pod *memoryPod, resourceName string, count int) bool {
@@ -252,7 +182,6 @@ func (k *memoryKubelet) admit(pod *memoryPod, resourceName string, count int) bo
 	defer func() { <-k.admitting }()
 	k.mu.Lock()
 	k.pods = append(k.pods, pod)
-	k.notify()
 	k.mu.Unlock()
 	var reusable []string
 	for _, c := range slices.Concat(pod.object.Spec.InitContainers, pod.object.Spec.Containers) {

@@ -273,13 +273,20 @@ func (w *memoryWatch) start() {
 			w.write(watch.Added, instance)
 		}
 	}
+	for _, uid := range slices.Sorted(maps.Keys(api.pods)) {
+		if pod := api.pods[uid]; w.shows(pod) {
+			w.write(watch.Added, pod)
+		}
+	}
 	w.next = api.version
-	w.write(watch.Bookmark, &v0.Instance{
-		TypeMeta: instanceType,
-		ObjectMeta: metav1.ObjectMeta{
-			ResourceVersion: strconv.Itoa(w.next), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-		},
-	})
+	end := metav1.ObjectMeta{
+		ResourceVersion: strconv.Itoa(w.next), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+	}
+	if w.pods {
+		w.write(watch.Bookmark, &corev1.Pod{TypeMeta: podType, ObjectMeta: end})
+	} else {
+		w.write(watch.Bookmark, &v0.Instance{TypeMeta: instanceType, ObjectMeta: end})
+	}
 }
 
 // shows reports whether the watch selects an object, which may be nil.

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// TestMissedPods admits Pods that end before the Pods API has shown them. Their slots must
+// TestMissedPods admits Pods that end before the watch has shown them. Their slots must
 // be free in time (I7) although nothing is a reason to observe the Pods.
 func TestMissedPods(t *testing.T) {
 	prepareNodes(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3, reached{}, slog.New(slog.DiscardHandler))
-		c.podsAPI = true
 		c.addNode("node-0")
 		n := c.nodes[0]
 		time.Sleep(maxRewatch)

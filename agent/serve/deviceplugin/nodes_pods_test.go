@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+var podType = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+
 // memoryPod is a Pod whose containers have IDs.
 type memoryPod struct {
 	object     *corev1.Pod
 	containers []*memoryContainer
 	running    bool
 	ended      bool
-	shown      bool // by the Pods API; initially, that shows all Pods
 	forced     bool // deleted by force: it runs, but the kubelet has forgotten its IDs
 	// The kubelet stalls before it calls Allocate for a container, and before it records the
 	// answer.
@@ -48,6 +49,7 @@ func newMemoryPod(name, resourceName string, count int, init bool) *memoryPod {
 		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Limits: limits, Requests: limits}}
 	}
 	object := &corev1.Pod{
+		TypeMeta:   podType,
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{container("app")}},
 		Status:     corev1.PodStatus{Phase: corev1.PodPending},
@@ -61,17 +63,12 @@ func newMemoryPod(name, resourceName string, count int, init bool) *memoryPod {
 // create lets the API server know a Pod that is bound to the node.
 func (k *memoryKubelet) create(pod *memoryPod) {
 	pod.object.Spec.NodeName = k.node
-	if k.api != nil {
-		k.api.putPod(pod.object.UID, pod.object)
-	}
+	k.api.putPod(pod.object.UID, pod.object)
 }
 
 // report lets the API server know the status of a Pod, some time later. The caller holds
 // mu.
 func (k *memoryKubelet) report(pod *memoryPod) {
-	if k.api == nil {
-		return
-	}
 	time.AfterFunc(pod.lag, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -83,7 +80,7 @@ func (k *memoryKubelet) report(pod *memoryPod) {
 
 // setPhase replaces the Pod's object. The caller holds mu.
 func (k *memoryKubelet) setPhase(pod *memoryPod, phase corev1.PodPhase, state corev1.ContainerState) {
-	pod.object, pod.shown = pod.object.DeepCopy(), true
+	pod.object = pod.object.DeepCopy()
 	pod.object.Status.Phase = phase
 	pod.object.Status.ContainerStatuses = nil
 	for _, c := range pod.object.Spec.Containers {
@@ -93,7 +90,6 @@ func (k *memoryKubelet) setPhase(pod *memoryPod, phase corev1.PodPhase, state co
 	if pod.object.Status.StartTime == nil {
 		pod.object.Status.StartTime = &metav1.Time{Time: time.Now()}
 	}
-	k.notify()
 	k.report(pod)
 }
 
@@ -107,11 +103,8 @@ func (k *memoryKubelet) end(pod *memoryPod, remove bool) {
 	}
 	if remove {
 		k.pods = slices.DeleteFunc(k.pods, func(other *memoryPod) bool { return other == pod })
-		k.notify()
-		if k.api != nil {
-			uid := pod.object.UID
-			time.AfterFunc(pod.lag+10*time.Millisecond, func() { k.api.putPod(uid, nil) })
-		}
+		uid := pod.object.UID
+		time.AfterFunc(pod.lag+10*time.Millisecond, func() { k.api.putPod(uid, nil) })
 	}
 }
 
@@ -128,10 +121,7 @@ func (k *memoryKubelet) force(pod *memoryPod, after time.Duration) {
 	pod.forced = true
 	pod.object = pod.object.DeepCopy()
 	pod.object.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	k.notify()
-	if k.api != nil {
-		k.api.putPod(pod.object.UID, nil)
-	}
+	k.api.putPod(pod.object.UID, nil)
 	time.AfterFunc(after, func() { k.end(pod, true) })
 }
 

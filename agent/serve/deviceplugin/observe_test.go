@@ -1,6 +1,7 @@
 package deviceplugin_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -29,8 +30,8 @@ func TestReleaseLatency(t *testing.T) {
 	var took []time.Duration
 	for range rounds {
 		var pods []*corev1.Pod
-		for range capacity {
-			pods = append(pods, admit(t, k, "p", "cam-1a7e9c"))
+		for i := range capacity {
+			pods = append(pods, admit(t, k, fmt.Sprint("p", i), "cam-1a7e9c"))
 		}
 		aged()
 		for _, pod := range pods {
@@ -186,7 +187,7 @@ func TestNoListDuringAllocate(t *testing.T) {
 	before := admit(t, k, "p", "cam-0a11c8")
 	for attempt := 1; ; attempt++ {
 		aged()
-		calls, overlaps, next := len(k.Calls()), k.Overlaps(), kubelettest.Pod("p", "akri.sh/cam-0a11c8", 1)
+		calls, overlaps, next := len(k.Calls()), k.Overlaps(), kubelettest.Pod(fmt.Sprint("p", attempt), "akri.sh/cam-0a11c8", 1)
 		admitted := make(chan error, 1)
 		go func() { admitted <- k.Admit(next) }()
 		for !slices.ContainsFunc(k.Calls()[calls:], func(call string) bool { return strings.HasPrefix(call, "Allocate ") }) {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/slots"
 	"akri.sh/akri/internal/kubelettest"
@@ -23,7 +24,17 @@ import (
 // unconnected runs a server without an API server until stop is called.
 func unconnected(t *testing.T, k *kubelettest.Kubelet, log *slog.Logger) (s *Server, stop func()) {
 	t.Helper()
-	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+	return run(t, k, &rest.Config{Host: "http://127.0.0.1:1"}, log)
+}
+
+// run runs a server that is told nothing about Instances until stop is called.
+func run(t *testing.T, k *kubelettest.Kubelet, config *rest.Config, log *slog.Logger) (s *Server, stop func()) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	coreClient, err := core.NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +43,7 @@ func unconnected(t *testing.T, k *kubelettest.Kubelet, log *slog.Logger) (s *Ser
 		t.Fatal(err)
 	}
 	s, err = New(Options{
-		NodeName: "node-a", KubeletDir: k.Dir(), FieldManager: "akri-agent.node-a", Client: client, Instances: store, Log: log,
+		NodeName: "node-a", KubeletDir: k.Dir(), FieldManager: "akri-agent.node-a", Client: client, Core: coreClient, Instances: store, Log: log,
 		Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/claims"
 	"akri.sh/akri/agent/serve/events"
+	"akri.sh/akri/agent/serve/kubelet"
 	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/agent/serve/slots"
 )
@@ -30,12 +31,12 @@ type Options struct {
 	KubeletDir string
 	// FieldManager is the field manager that writes slots.
 	FieldManager string
-	// Client writes Instances and Events and, without the kubelet's Pods API, reads this
-	// node's Pods. It should have no rate limit.
+	// Client writes Instances and Events. It should have no rate limit.
 	Client dynamic.Interface
-	// Core is a client of the core API.
+	// Core is a client of the core API, which reads this node's Pods.
 	Core rest.Interface
-	// Instances caches this node's Instances. The server adds a handler to it.
+	// Instances caches this node's Instances. It sends its events to
+	// [Server.InstanceEvent].
 	Instances *instances.Store
 	Log       *slog.Logger
 	// Metrics registers the server's metrics.
@@ -85,31 +86,25 @@ var (
 	_ allocator   = (*Server)(nil)
 )
 
-// New returns a server that does nothing until Run is called. Call New before the
-// watch of the Instances starts.
+// New returns a server that does nothing until Run is called.
 func New(o Options) (*Server, error) {
 	dir, err := filepath.Abs(o.KubeletDir)
 	if err != nil {
 		return nil, err
 	}
-	observed, err := observer.NewMetrics(o.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
-	podObserver, err := observer.New(dir, o.NodeName, o.Core, o.Log, observed)
+	lister, err := kubelet.NewLister(dir)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the kubelet: %w", err)
 	}
-	return newServer(o, podObserver, newSockets(dir, o.Log))
+	return newServer(o, lister, newSockets(dir, o.Log))
 }
 
-// newServer returns a server for a kubelet that is observed and served as given.
-func newServer(o Options, podObserver *observer.Observer, p plugins) (*Server, error) {
+// newServer returns a server for a kubelet that is listed and served as given.
+func newServer(o Options, lister observer.Lister, p plugins) (*Server, error) {
 	s := &Server{
 		options:   o,
 		executor:  claims.New(o.Client, o.Instances, o.FieldManager),
 		events:    events.New(o.Client, o.NodeName, o.Log),
-		observer:  podObserver,
 		plugins:   p,
 		log:       o.Log,
 		queue:     newQueue(),
@@ -128,9 +123,13 @@ func newServer(o Options, podObserver *observer.Observer, p plugins) (*Server, e
 	if s.metrics, err = NewMetrics(o.Metrics, s.scrape); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	podObserver.BeforeList(s.allocations.wait)
-	podObserver.Heartbeat(o.Accounting)
-	o.Instances.Handle(s.instanceEvents())
+	observed, err := observer.NewMetrics(o.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	s.observer = observer.New(observer.Options{
+		Node: o.NodeName, Lister: lister, BeforeList: s.allocations.wait, Client: o.Core, Log: o.Log, Metrics: observed, Accounting: o.Accounting,
+	})
 	return s, nil
 }
 

@@ -3,6 +3,7 @@ package deviceplugin_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -164,6 +165,9 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 func (w *world) agent(node string, k *kubelettest.Kubelet) *agent {
 	w.t.Helper()
+	if err := k.Join(w.config, node); err != nil {
+		w.t.Fatal(err)
+	}
 	a := &agent{w: w}
 	config := rest.CopyConfig(w.config)
 	config.Wrap(a.RoundTrip)
@@ -192,7 +196,7 @@ func (w *world) agent(node string, k *kubelettest.Kubelet) *agent {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { store.Run(ctx) })
+	running.Go(func() { store.Run(ctx, a.InstanceEvent) })
 	running.Go(func() {
 		if err := a.Run(ctx); err != nil {
 			w.t.Errorf("Run: %v", err)
@@ -242,28 +246,24 @@ func admit(t *testing.T, k *kubelettest.Kubelet, name, instance string) *corev1.
 func aged() { time.Sleep(2100 * time.Millisecond) }
 
 func TestPodClaimsAndReleasesASlot(t *testing.T) {
-	for name, options := range map[string]kubelettest.Options{"by pods API": {}, "by lists": {NoPodsAPI: true}} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			instance := "cam-aaaaa" + string('0'+byte(len(name)%10))
-			w.instance(instance, "node-a")
-			k := kubelettest.Start(t, options)
-			a := w.agent("node-a", k)
-			a.publish(w.device(instance, 2))
-			k.Await(v0.ResourceName(instance), count(plugin.Healthy, 2))
-			pod := admit(t, k, "p", instance)
-			if got := w.owner(instance, 0); got != "node-a" {
-				t.Fatalf("after the admission, slot 0 is owned by %q", got)
-			}
-			if env := k.Responses(pod, "app")[0].Envs; env["URL"] != "rtsp://"+instance {
-				t.Errorf("environment %v", env)
-			}
-			w.stays(instance, 0, "node-a", 3*time.Second)
-			k.End(pod)
-			took := w.becomes(instance, 0, "", 12*time.Second)
-			t.Logf("free %s after the pod ended", took)
-		})
+	w := newWorld(t)
+	const instance = "cam-aaaaaa"
+	w.instance(instance, "node-a")
+	k := kubelettest.Start(t, kubelettest.Options{})
+	a := w.agent("node-a", k)
+	a.publish(w.device(instance, 2))
+	k.Await(v0.ResourceName(instance), count(plugin.Healthy, 2))
+	pod := admit(t, k, "p", instance)
+	if got := w.owner(instance, 0); got != "node-a" {
+		t.Fatalf("after the admission, slot 0 is owned by %q", got)
 	}
+	if env := k.Responses(pod, "app")[0].Envs; env["URL"] != "rtsp://"+instance {
+		t.Errorf("environment %v", env)
+	}
+	w.stays(instance, 0, "node-a", 3*time.Second)
+	k.End(pod)
+	took := w.becomes(instance, 0, "", 12*time.Second)
+	t.Logf("free %s after the pod ended", took)
 }
 
 func TestForceDeletedPodKeepsItsSlotUntilItEnds(t *testing.T) {
@@ -316,7 +316,7 @@ func TestRace(t *testing.T) {
 	errs := make([]error, 2)
 	var both sync.WaitGroup
 	for i, k := range kubelets {
-		both.Go(func() { errs[i] = k.Admit(kubelettest.Pod("p", "akri.sh/cam-ffffff", 1)) })
+		both.Go(func() { errs[i] = k.Admit(kubelettest.Pod(fmt.Sprint("p", i), "akri.sh/cam-ffffff", 1)) })
 	}
 	both.Wait()
 	if (errs[0] == nil) == (errs[1] == nil) {
@@ -468,6 +468,7 @@ func TestFlappingDevice(t *testing.T) {
 	admitted, refused := 0, 0
 	for ctx.Err() == nil {
 		pod := kubelettest.Pod("p", "akri.sh/cam-f1a991", 1)
+		pod.UID = "unknown to the API server" // which takes time
 		if err := k.Admit(pod); err != nil {
 			refused++
 			time.Sleep(time.Millisecond)

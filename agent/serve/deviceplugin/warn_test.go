@@ -17,6 +17,7 @@ import (
 
 	"akri.sh/akri/agent/device"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/internal/kubelettest"
 )
 
@@ -66,11 +67,14 @@ func TestUnlistedIsReported(t *testing.T) {
 }
 
 // TestHeldByInitContainerIsToldOnce checks that an observation which does not show what
-// init containers have, because another Pod is being admitted, does not lead to a second
+// init containers have, because the kubelet's list alone decides, does not lead to a second
 // Event about them.
 func TestHeldByInitContainerIsToldOnce(t *testing.T) {
-	k := kubelettest.Start(t, kubelettest.Options{})
-	s, _ := unconnected(t, k, slog.New(slog.DiscardHandler))
+	k, config := kubelettest.Start(t, kubelettest.Options{}), apitest.Start(t)
+	if err := k.Join(config, "node-a"); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := run(t, k, config, slog.New(slog.DiscardHandler))
 	s.Publish(types.NamespacedName{Namespace: "default", Name: "cam"}, []device.Device{{
 		Instance: types.NamespacedName{Namespace: "default", Name: "cam-1a2b3c"}, Configuration: "cam", Capacity: 1, Online: true,
 	}})
@@ -95,10 +99,12 @@ func TestHeldByInitContainerIsToldOnce(t *testing.T) {
 		}
 	}
 	k.AnswerList(&podresources.ListPodResourcesResponse{PodResources: []*podresources.PodResources{
-		{Namespace: "default", Name: "p"}, {Namespace: "default", Name: "in-admission"},
+		{Namespace: "default", Name: "p"}, {Namespace: "default", Name: "q", Containers: []*podresources.ContainerResources{{
+			Name: "app", Devices: []*podresources.ContainerDevices{{ResourceName: camResource, DeviceIds: []string{"cam-1a2b3c-0"}}},
+		}}},
 	}})
 	if !told() {
-		t.Error("what was told is forgotten while another Pod is being admitted")
+		t.Error("what was told is forgotten when the list alone decides")
 	}
 }
 

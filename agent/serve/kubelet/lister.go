@@ -21,33 +21,10 @@ const (
 	maxMessageBytes = 16 << 20
 )
 
-// retries repeats a call that the kubelet refuses because its clients together call too
-// often: it answers 100 lists per second.
-const retries = `{"methodConfig": [{
-	"name": [{"service": "v1.PodResourcesLister"}],
-	"retryPolicy": {
-		"maxAttempts": 5, "initialBackoff": "0.05s", "maxBackoff": "0.5s", "backoffMultiplier": 2,
-		"retryableStatusCodes": ["RESOURCE_EXHAUSTED"]
-	}
-}]}`
-
 // extendedClaim is part of the name that the scheduler gives to the claim for the
 // extended resources of a Pod (pkg/scheduler/framework/plugins/dynamicresources). It
 // cuts off the name after long Pod names.
 const extendedClaim = "-extended-resources-"
-
-// dial returns a connection to a socket of the kubelet, which need not exist yet.
-// After a restart of the kubelet it reconnects within half a second.
-func dial(path string) (*grpc.ClientConn, error) {
-	return grpc.NewClient("unix://"+path,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultServiceConfig(retries),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, MaxDelay: 500 * time.Millisecond},
-			MinConnectTimeout: time.Second,
-		}))
-}
 
 // Listing is one podresources list: the active Pods of the node, including the one
 // that is being admitted.
@@ -70,9 +47,16 @@ type Lister struct {
 }
 
 // NewLister returns a lister for the kubelet with the given root directory, which
-// must be absolute.
+// must be absolute. The kubelet need not run yet; after a restart of the kubelet, the lister
+// reconnects within half a second.
 func NewLister(kubeletDir string) (*Lister, error) {
-	conn, err := dial(filepath.Join(kubeletDir, listSocket))
+	conn, err := grpc.NewClient("unix://"+filepath.Join(kubeletDir, listSocket),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, MaxDelay: 500 * time.Millisecond},
+			MinConnectTimeout: time.Second,
+		}))
 	if err != nil {
 		return nil, err
 	}

@@ -12,10 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	corev1 "k8s.io/api/core/v1"
 	deviceplugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
-	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/internal/kubelettest"
 )
 
@@ -194,30 +192,6 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestCrashLoopingPod checks that a Pod whose container is not running when the kubelet
-// restarts survives: its devices are there when the kubelet admits it again.
-func TestCrashLoopingPod(t *testing.T) {
-	fulltest.Only(t)
-	t.Parallel()
-	for name, options := range map[string]kubelettest.Options{"plugin watcher": {}, "registration": {NoWatcher: true}} {
-		k := kubelettest.Start(t, options)
-		serve(t, k, connectTimeout)
-		k.Await(camResource, listed)
-		pod := kubelettest.Pod("p", camResource, 1)
-		if err := k.Admit(pod); err != nil {
-			t.Fatal(err)
-		}
-		k.Crash(pod)
-		k.Stop()
-		time.Sleep(outage)
-		k.StartAgain()
-		k.AwaitReadmission()
-		if phase := k.Phase(pod); phase != corev1.PodRunning {
-			t.Errorf("%s: the pod is %s", name, phase)
-		}
-	}
-}
-
 // TestRegistrationFails checks that a registration that is refused, or that the kubelet
 // does not answer, is repeated with another socket.
 func TestRegistrationFails(t *testing.T) {
@@ -303,7 +277,7 @@ func TestPluginDirectoryReplaced(t *testing.T) {
 	}
 }
 
-// TestNameTooLong checks that a resource that the kubelet refuses is told once, instead of
+// TestNameTooLong checks that a resource that the kubelet refuses is logged once, instead of
 // being offered again and again.
 func TestNameTooLong(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})

@@ -22,13 +22,9 @@ const (
 	// registerTimeout is how long the kubelet itself waits when it calls back
 	// during a registration.
 	registerTimeout = 10 * time.Second
-	// rewatchDelay is the delay before the kubelet's directory is watched again
-	// after an error. It does not grow: an attempt is some system calls on this node, and
-	// until one succeeds, the agent does not notice that the kubelet has started.
-	rewatchDelay = time.Second
-	// checkInterval is how often a directory is compared with the watched one, in
-	// case the watch lost events.
-	checkInterval = 10 * time.Second
+	// checkInterval is how often the kubelet's directories are looked at. Pods that the
+	// kubelet admits again 0.9 s after its start need their devices by then.
+	checkInterval = 250 * time.Millisecond
 )
 
 // registrationPath is how the kubelet learns of the agent's sockets.

@@ -15,7 +15,6 @@ import (
 // Directories and sockets below the kubelet's root directory.
 const (
 	listSocket = "pod-resources/kubelet.sock"
-	podsSocket = "pods-api/pods-api.sock"
 	// pluginsDir is scanned by the kubelet's plugin watcher, which finds the
 	// sockets again after a restart of the kubelet (pkg/kubelet/pluginmanager).
 	pluginsDir = "plugins_registry"

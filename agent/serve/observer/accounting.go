@@ -18,11 +18,11 @@ type Observation struct {
 	// Open are resources with IDs that a container may have although they are not
 	// listed.
 	Open []string
-	// Lingering are the open resources with IDs that a container may have although the
+	// Unreserved are the open resources with IDs that a container may have although the
 	// kubelet considers them free. Pods that wait for their admission do not count: they
 	// get IDs only by calls of the device plugin. Nor do Hidden IDs of a Pod that the
 	// kubelet lists: it gives them to no other Pod.
-	Lingering []string
+	Unreserved []string
 	// Duplicates are IDs that more than one container has, sorted. That is a defect of the
 	// kubelet.
 	Duplicates []Duplicate
@@ -50,44 +50,25 @@ type Duplicate struct {
 	Pods []string
 }
 
-// complete reports whether the list alone decides about all of these uses, which are
-// sorted. It does not if one is repeated: see [slots.Machine.Uses].
-func (o Observation) complete(own []slots.Use) bool {
+// missing returns those of some uses, which are sorted, that the list does not show. Of one
+// that is repeated, it shows only the first: see [slots.Machine.Uses].
+func (o Observation) missing(own []slots.Use) []slots.Use {
+	var all []slots.Use
 	for i, use := range own {
 		if i > 0 && use == own[i-1] || !slices.Contains(o.Listed, use) {
-			return false
+			all = append(all, use)
 		}
 	}
-	return true
+	return all
 }
 
-// frees reports whether any of these uses, which are sorted, is released.
-func (o Observation) frees(own []slots.Use) bool {
-	for i, use := range own {
-		repeated := i > 0 && use == own[i-1]
-		if (repeated || !slices.Contains(o.Listed, use)) && !slices.Contains(o.Open, use.Resource) {
-			return true
-		}
+// account decides which resources are open. The Pods were read after the kubelet's list, or
+// are nil if they were not read.
+func account(listing kubelet.Listing, pods []podInfo) Observation {
+	return Observation{
+		Listed: listedUses(listing), Duplicates: duplicates(listing), Hidden: hidden(pods), Accounted: pods != nil,
+		Open: resourcesOf(unaccounted(listing, pods)), Unreserved: resourcesOf(unaccounted(listing, unreserved(pods, listing))),
 	}
-	return false
-}
-
-// account decides which resources are open. The listings are ordered by age, the
-// latest last; the Pods were read after the last listing, or are nil if they were not read.
-func account(listings []kubelet.Listing, pods []podInfo) Observation {
-	last := listings[len(listings)-1]
-	o := Observation{Listed: listedUses(last), Duplicates: duplicates(last), Hidden: hidden(pods), Accounted: pods != nil}
-	open, lingering := unaccounted(last, pods), unaccounted(last, unreserved(pods, last))
-	for _, l := range listings {
-		for _, use := range listedUses(l) {
-			if !slices.Contains(o.Listed, use) {
-				open[v0.ResourceName(use.Resource)] = true
-				lingering[v0.ResourceName(use.Resource)] = true
-			}
-		}
-	}
-	o.Open, o.Lingering = resourcesOf(open), resourcesOf(lingering)
-	return o
 }
 
 // unreserved returns the Pods without those that wait for their admission, and without
@@ -125,49 +106,16 @@ func resourcesOf(names map[string]bool) []string {
 	return resources
 }
 
-// undecided returns what a list shows without the pods: which IDs containers have, but
-// not which uses are released.
+// undecided returns what a list shows without the Pods: which IDs containers have, but
+// not which uses, which are sorted, are released.
 func undecided(own []slots.Use, listing kubelet.Listing) Observation {
 	o := Observation{Listed: listedUses(listing), Duplicates: duplicates(listing)}
 	for _, use := range own {
 		o.Open = append(o.Open, use.Resource)
 	}
-	slices.Sort(o.Open)
 	o.Open = slices.Compact(o.Open)
-	o.Lingering = o.Open
+	o.Unreserved = o.Open
 	return o
-}
-
-// incomplete returns what a list shows while a Pod is being admitted. Nothing is released,
-// as without the Pods. But the new Pod gets ids only by calls of the device plugin, which
-// may wait for this: only the other Pods can have ids that the kubelet considers free.
-func incomplete(own []slots.Use, listing kubelet.Listing, pods []podInfo) Observation {
-	o := undecided(own, listing)
-	o.Lingering = account([]kubelet.Listing{listing}, pods).Lingering
-	return o
-}
-
-// covers reports whether the Pods include all those of a list. The kubelet lists a Pod
-// before it is admitted, but its ids only after the responses of the device plugins, and
-// the Pods API shows the Pod only after that. A list with a Pod that the Pods API has not
-// shown therefore lacks ids.
-//
-// A Pod that has terminated is listed until the kubelet has removed its sandbox, with its ids.
-// Without them, it is rather a successor of the same name.
-func covers(pods []podInfo, listing kubelet.Listing) bool {
-	byName := map[string][]podInfo{}
-	for _, pod := range pods {
-		byName[pod.key()] = append(byName[pod.key()], pod)
-	}
-	for _, holding := range listing {
-		known := slices.ContainsFunc(byName[holding.Namespace+"/"+holding.Name], func(pod podInfo) bool {
-			return !pod.Terminated || pod.satisfiedBy(holding.IDs)
-		})
-		if !known {
-			return false
-		}
-	}
-	return true
 }
 
 // unaccounted returns the resources for which a Pod that has not terminated may have more

@@ -16,10 +16,9 @@ const failingAfter = 30 * time.Second
 
 // The values of the label "state".
 const (
-	podsAPI   = "pods-api"
-	apiServer = "api-server"
-	untrusted = "untrusted"
-	failing   = "failing"
+	synced  = "synced"
+	syncing = "syncing"
+	failing = "failing"
 )
 
 // Metrics is the metric of an [Observer].
@@ -29,7 +28,7 @@ type Metrics struct{ state *prometheus.GaugeVec }
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{state: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "akri_agent_observer",
-		Help: "How the agent observes which slots are in use, 1 for the current state: pods-api, api-server, untrusted or failing.",
+		Help: "How the agent observes which slots are in use, 1 for the current state: synced, syncing or failing.",
 	}, []string{"state"})}
 	if registerer == nil {
 		return m, nil
@@ -39,7 +38,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 
 // set sets the current state.
 func (m *Metrics) set(state string) {
-	for _, each := range []string{podsAPI, apiServer, untrusted, failing} {
+	for _, each := range []string{synced, syncing, failing} {
 		value := 0.0
 		if each == state {
 			value = 1
@@ -98,20 +97,20 @@ func (h *health) record(o *outage, err error, failed, remedy, recovered string) 
 	}
 }
 
-// report sets the metric. The state is the source if all of its Pods are known.
-func (h *health) report(source string, trusted bool) {
+// report sets the metric. known means that all Pods of the node are known.
+func (h *health) report(known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	state := source
+	state := synced
 	switch {
-	case h.list.warned || source == apiServer && h.pods.warned:
+	case h.list.warned || h.pods.warned:
 		state = failing
-	case !trusted:
-		state = untrusted
+	case !known:
+		state = syncing
 	}
 	h.metrics.set(state)
 	was := h.stuck
-	h.stuck = h.list.warned || source == podsAPI && !trusted
+	h.stuck = !h.list.since.IsZero()
 	switch {
 	case !h.stuck:
 		h.loop.Rest()

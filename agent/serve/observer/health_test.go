@@ -13,7 +13,7 @@ import (
 	monitor "akri.sh/akri/agent/health"
 )
 
-// TestHealth checks that an outage is told once, with its cause and a remedy, that a
+// TestHealth checks that an outage is logged once, with its cause and a remedy, that a
 // restart of the kubelet is no outage, and that the metric shows the state.
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestHealth(t *testing.T) {
 		refused := errors.New("connection refused")
 		expect := func(when, state string, warnings int) {
 			t.Helper()
-			h.report(podsAPI, state != untrusted)
+			h.report(state != syncing)
 			if got := currentState(t, registry); got != state {
 				t.Errorf("%s: state %s, want %s", when, got, state)
 			}
@@ -35,12 +35,12 @@ func TestHealth(t *testing.T) {
 				t.Errorf("%s: %d warnings, want %d\n%s", when, got, warnings, log.String())
 			}
 		}
-		expect("before the first pods", untrusted, 0)
+		expect("before the first pods", syncing, 0)
 		for range 5 {
 			h.readList(refused)
 			time.Sleep(time.Second)
 		}
-		expect("during a restart of the kubelet", podsAPI, 0)
+		expect("during a restart of the kubelet", synced, 0)
 		h.readList(nil)
 		for range 90 {
 			h.readList(refused)
@@ -53,9 +53,9 @@ func TestHealth(t *testing.T) {
 			}
 		}
 		h.readList(nil)
-		expect("after the outage", podsAPI, 1)
+		expect("after the outage", synced, 1)
 		if !strings.Contains(log.String(), "can be read again") {
-			t.Errorf("the end of the outage was not told: %s", log.String())
+			t.Errorf("the end of the outage was not logged: %s", log.String())
 		}
 	})
 }
@@ -68,15 +68,9 @@ func TestAccountingIsStuck(t *testing.T) {
 		observe func(h *health)
 		stuck   bool
 	}{
-		"the kubelet's list works":                     {func(h *health) { h.readList(nil); h.report(podsAPI, true) }, false},
-		"the kubelet's list fails":                     {func(h *health) { h.readList(refused); h.report(podsAPI, true) }, true},
-		"without a Pods API, the kubelet's list fails": {func(h *health) { h.readList(refused); h.report(apiServer, true) }, true},
-		"the kubelet does not know its Pods":           {func(h *health) { h.readList(nil); h.report(podsAPI, false) }, true},
-		"the API server does not answer": {func(h *health) {
-			h.readList(nil)
-			h.readPods(refused)
-			h.report(apiServer, false)
-		}, false},
+		"the kubelet's list works":       {func(h *health) { h.readList(nil); h.report(true) }, false},
+		"the kubelet's list fails":       {func(h *health) { h.readList(refused); h.report(true) }, true},
+		"the API server does not answer": {func(h *health) { h.readList(nil); h.readPods(refused); h.report(false) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -96,7 +90,7 @@ func TestAccountingIsStuck(t *testing.T) {
 						t.Errorf("%s: %v, want stuck = %t", what, err, stuck)
 					}
 				}
-				works := func(h *health) { h.readList(nil); h.report(podsAPI, true) }
+				works := func(h *health) { h.readList(nil); h.report(true) }
 				during("for nine minutes", 9*time.Minute, test.observe, false)
 				during("for eleven minutes", 2*time.Minute, test.observe, test.stuck)
 				during("after it", 10*time.Second, works, false)

@@ -2,22 +2,18 @@ package observer
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	monitor "akri.sh/akri/agent/health"
 	"akri.sh/akri/agent/serve/kubelet"
 	"akri.sh/akri/agent/serve/slots"
-	"akri.sh/akri/internal/kubeversion"
 )
-
-// listInterval is the time between the two lists that are needed without the Pods API:
-// right after the kubelet starts, its list is empty.
-const listInterval = time.Second
 
 // Lister reads the kubelet's list; see [kubelet.Lister].
 type Lister interface {
@@ -25,142 +21,96 @@ type Lister interface {
 	Close() error
 }
 
-// Pods reads the kubelet's Pods API; see [kubelet.Pods].
-type Pods interface {
-	Available() bool
-	Watch(ctx context.Context, to kubelet.PodEvents) error
-	Close() error
+// Options configure an [Observer].
+type Options struct {
+	// Node is the node's name in the API server.
+	Node string
+	// Lister reads the list of the node's kubelet. The observer closes it.
+	Lister Lister
+	// BeforeList returns when the kubelet may be listed, or when ctx is done.
+	BeforeList func(ctx context.Context)
+	// Client is a client of the core API, which lists and watches Pods.
+	Client  rest.Interface
+	Log     *slog.Logger
+	Metrics *Metrics
+	// Accounting is stuck while the kubelet does not show which slots are in use, so that
+	// the agent is restarted if that lasts; may be nil.
+	Accounting *monitor.Loop
 }
 
-// Observer observes slots through the kubelet and the Pods of the node.
+// Observer observes slots through the kubelet's list and the Pods of the node.
 type Observer struct {
-	lister Lister
-	pods   Pods
-	api    apiPods
-	log    *slog.Logger
-
-	byKubelet, byAPI *store
-	changed          chan struct{} // capacity 1
-	source           *podSource
-	health           *health
-	resync           time.Duration // resyncInterval
-	beforeList       func(context.Context)
+	options Options
+	pods    *nodePods
+	health  *health
 }
 
-// New returns an observer for a node whose kubelet has the given root directory. The
-// client is used only if the kubelet does not serve the Pods API.
-func New(kubeletDir, node string, client rest.Interface, log *slog.Logger, metrics *Metrics) (*Observer, error) {
-	lister, err := kubelet.NewLister(kubeletDir)
-	if err != nil {
-		return nil, err
-	}
-	pods, err := kubelet.NewPods(kubeletDir)
-	if err != nil {
-		return nil, errors.Join(err, lister.Close())
-	}
-	return NewFrom(lister, pods, node, client, log, metrics), nil
+// New returns an observer, which observes nothing before it runs.
+func New(options Options) *Observer {
+	o := &Observer{options: options, health: &health{log: options.Log, metrics: options.Metrics, loop: options.Accounting}}
+	o.pods = newNodePods(options.Client, options.Node, func(err error) {
+		o.health.readPods(err)
+		o.report()
+	})
+	return o
 }
 
-// NewFrom returns an observer that reads the kubelet's list and Pods as given.
-func NewFrom(lister Lister, pods Pods, node string, client rest.Interface, log *slog.Logger, metrics *Metrics) *Observer {
-	changed := make(chan struct{}, 1)
-	return &Observer{
-		lister: lister, pods: pods, api: apiPods{client, node}, log: log,
-		byKubelet: newStore(changed), byAPI: newStore(changed), changed: changed,
-		source: newSource(!pods.Available()), resync: resyncInterval, health: &health{log: log, metrics: metrics},
-		beforeList: func(context.Context) {},
-	}
-}
+// Changed returns a channel that signals that a Pod that requests Akri's resources was
+// created, has terminated or was deleted.
+func (o *Observer) Changed() <-chan struct{} { return o.pods.changed }
 
-// BeforeList sets a function that each list of the kubelet waits for. Call it before Run.
-func (o *Observer) BeforeList(wait func(context.Context)) { o.beforeList = wait }
-
-// Heartbeat sets the loop that is stuck while the kubelet does not show which slots are in
-// use. Call it before Run.
-func (o *Observer) Heartbeat(loop *monitor.Loop) { o.health.loop = loop }
-
-// Changed returns a channel that signals changes of Pods that request Akri's
-// resources.
-func (o *Observer) Changed() <-chan struct{} { return o.changed }
-
-// Run watches the node's Pods until ctx is done: through the kubelet's Pods API if
-// it serves that, otherwise through the API server.
+// Run watches the node's Pods until ctx is done.
 func (o *Observer) Run(ctx context.Context) {
-	o.report() // a kubelet may never show its Pods
-	if byAPI, _ := o.source.current(); byAPI {
-		o.log.Info("The kubelet has no Pods API; using the node's Pods of the API server", "consequence", kubeversion.WithoutPodsAPI)
-	}
+	o.report()
 	var running sync.WaitGroup
-	running.Go(func() { o.followKubelet(ctx) })
-	running.Go(func() { o.followAPI(ctx) })
+	running.Go(func() { o.pods.informer.Run(ctx) })
+	if cache.WaitForCacheSync(ctx.Done(), o.pods.informer.HasSynced) {
+		o.pods.notify() // slots can be freed from now on
+		o.report()
+	}
 	running.Wait()
-	_ = o.lister.Close() // only to end its goroutines
-	_ = o.pods.Close()
+	_ = o.options.Lister.Close() // only to end its goroutines
 }
 
 // Observe returns which IDs containers have. own are the IDs through which this node
-// owns slots, sorted; if all of them are listed, nothing else is read. Without the Pods
-// API, an ID that is not listed takes a second.
+// owns slots, sorted; if all of them are listed, nothing else is read.
 func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, error) {
 	defer o.report()
-	first, err := o.list(ctx)
-	if err != nil {
-		return Observation{}, err
-	}
-	if listed := account([]kubelet.Listing{first}, nil); listed.complete(own) {
-		return listed, nil
-	}
-	if byAPI, _ := o.source.current(); !byAPI {
-		pods, trusted := o.byKubelet.snapshot()
-		switch {
-		case !trusted:
-			return undecided(own, first), nil
-		case !covers(pods, first):
-			return incomplete(own, first, pods), nil
-		}
-		return account([]kubelet.Listing{first}, pods), nil
-	}
-	// The watch may be behind, which is no reason for a request while it shows a Pod
-	// that may have the ID.
-	if pods, trusted := o.byAPI.snapshot(); trusted {
-		if seen := account([]kubelet.Listing{first}, pods); !seen.frees(own) {
-			return seen, nil
-		}
-	}
-	select {
-	case <-ctx.Done():
-		return Observation{}, ctx.Err()
-	case <-time.After(listInterval):
-	}
-	second, err := o.list(ctx)
-	if err != nil {
-		return Observation{}, err
-	}
-	_, err = o.api.list(ctx, o.byAPI)
-	o.health.readPods(err)
-	if err != nil {
-		return undecided(own, second), nil
-	}
-	pods, _ := o.byAPI.snapshot()
-	return account([]kubelet.Listing{first, second}, pods), nil
-}
-
-// list reads the kubelet's list.
-func (o *Observer) list(ctx context.Context) (kubelet.Listing, error) {
-	o.beforeList(ctx)
-	listing, err := o.lister.List(ctx)
+	o.options.BeforeList(ctx)
+	listing, err := o.options.Lister.List(ctx)
 	if ctx.Err() == nil {
 		o.health.readList(err)
 	}
-	return listing, err
+	if err != nil {
+		return Observation{}, err
+	}
+	pods := o.pods.at(listing, time.Now())
+	listed := account(listing, nil)
+	missing := listed.missing(own)
+	if len(missing) == 0 {
+		return listed, nil
+	}
+	if !o.pods.informer.HasSynced() {
+		return undecided(own, listing), nil
+	}
+	seen := account(listing, pods)
+	if !slices.ContainsFunc(missing, func(use slots.Use) bool { return !slices.Contains(seen.Open, use.Resource) }) {
+		return seen, nil
+	}
+	// A slot would be released, but the watch may be behind. What it shows of a Pod can be
+	// old, but frees nothing: requests do not change, and a Pod that has terminated does not
+	// run again.
+	complete, err := o.pods.shows(ctx, pods)
+	o.health.readPods(err)
+	if !complete {
+		unknown := undecided(own, listing)
+		if err == nil { // the kubelet keeps the IDs of a Pod that exists
+			unknown.Unreserved = seen.Unreserved
+		}
+		return unknown, nil
+	}
+	return seen, nil
 }
 
 // report updates the metric.
-func (o *Observer) report() {
-	switch byAPI, _ := o.source.current(); {
-	case byAPI:
-		o.health.report(apiServer, o.byAPI.isTrusted())
-	default:
-		o.health.report(podsAPI, o.byKubelet.isTrusted())
-	}
-}
+func (o *Observer) report() { o.health.report(o.pods.informer.HasSynced()) }

@@ -4,15 +4,18 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/metadata"
 )
 
-// podInfo holds what the accounting needs to know about a pod: its requests for
-// Akri's resources, and whether it has terminated.
+// podInfo holds what the accounting needs to know about a Pod: its requests for
+// Akri's resources, and whether it has terminated. Of the metadata, it has what names the
+// Pod.
 type podInfo struct {
-	UID, Namespace, Name string
+	metav1.ObjectMeta
 	// Requests is how many devices of each resource the list must show: the sum
 	// over containers and sidecars.
 	Requests map[string]int
@@ -22,8 +25,7 @@ type podInfo struct {
 	Hidden map[string]bool
 	// Terminated means that no container of the Pod runs or will run again.
 	Terminated bool
-	// Waiting means that the kubelet has not reported that it has admitted the Pod. Only
-	// the API server shows such Pods.
+	// Waiting means that the kubelet has not reported that it has admitted the Pod.
 	Waiting bool
 }
 
@@ -33,73 +35,36 @@ func (p podInfo) key() string { return p.Namespace + "/" + p.Name }
 // wantsDevices reports whether the Pod requests any of Akri's resources.
 func (p podInfo) wantsDevices() bool { return len(p.Requests) > 0 || len(p.Hidden) > 0 }
 
-// satisfiedBy reports whether these ids, by resource, are as many as the Pod requests.
-func (p podInfo) satisfiedBy(ids map[string][]string) bool {
-	for name, count := range p.Requests {
-		if len(ids[name]) < count {
-			return false
-		}
+// readPod returns what the observer reads of a Pod: a *podInfo.
+func readPod(pod *corev1.Pod) metav1.Object {
+	read := &podInfo{
+		ObjectMeta: metadata.Identity(pod), Terminated: terminated(pod), Waiting: pod.Status.StartTime == nil,
 	}
-	return true
-}
-
-// podFacts are the fields read from either form of a Pod; digest turns them into
-// a podInfo.
-type podFacts struct {
-	uid, namespace, name string
-	deleting, waiting    bool
-	phase                string
-	containers, inits    []container
-	statuses             []containerState // of the containers
-	others               []containerState // of init and ephemeral containers
-	// claimed are the requests that are served by DRA instead of a device plugin
-	// (status.extendedResourceClaimStatus).
-	claimed map[request]bool
-}
-
-// request names a resource that a container requests.
-type request struct{ container, resource string }
-
-type container struct {
-	name             string
-	limits, requests map[string]string
-	sidecar          bool
-}
-
-type containerState int
-
-const (
-	waiting containerState = iota
-	running
-	terminated
-)
-
-func (f podFacts) digest() podInfo {
-	pod := podInfo{UID: f.uid, Namespace: f.namespace, Name: f.name, Terminated: f.terminated(), Waiting: f.waiting}
 	reusable := map[string]int{}
-	for _, c := range f.inits {
-		for name, count := range f.deviceCounts(c) {
-			if c.sidecar {
-				pod.request(name, count, reusable)
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		for name, count := range deviceCounts(pod, c) {
+			if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+				read.request(name, count, reusable)
 			} else {
 				reusable[name] = max(reusable[name], count)
 			}
 		}
 	}
-	for _, c := range f.containers {
-		for name, count := range f.deviceCounts(c) {
-			pod.request(name, count, reusable)
+	for i := range pod.Spec.Containers {
+		for name, count := range deviceCounts(pod, &pod.Spec.Containers[i]) {
+			read.request(name, count, reusable)
 		}
 	}
 	for name, count := range reusable {
 		if count > 0 {
-			if pod.Hidden == nil {
-				pod.Hidden = map[string]bool{}
+			if read.Hidden == nil {
+				read.Hidden = map[string]bool{}
 			}
-			pod.Hidden[name] = true
+			read.Hidden[name] = true
 		}
 	}
-	return pod
+	return read
 }
 
 // request adds the devices of a container or a sidecar. As in the kubelet
@@ -116,36 +81,40 @@ func (p *podInfo) request(name string, count int, reusable map[string]int) {
 // terminated reports whether the phase is final, or the Pod is being deleted and its
 // containers have terminated; in both cases no status may show a running
 // container. A crash-looping Pod has terminated containers too, but they restart.
-func (f podFacts) terminated() bool {
-	stopped := len(f.statuses) > 0
-	for _, s := range f.statuses {
-		if s == running {
-			return false
-		}
-		stopped = stopped && s == terminated
-	}
-	if slices.Contains(f.others, running) {
+func terminated(pod *corev1.Pod) bool {
+	status := &pod.Status
+	runs := func(s corev1.ContainerStatus) bool { return s.State.Running != nil }
+	if slices.ContainsFunc(slices.Concat(status.ContainerStatuses, status.InitContainerStatuses, status.EphemeralContainerStatuses), runs) {
 		return false
 	}
-	return f.phase == "Succeeded" || f.phase == "Failed" || f.deleting && stopped
+	stopped := len(status.ContainerStatuses) > 0 && !slices.ContainsFunc(status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.State.Terminated == nil
+	})
+	return status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil && stopped
 }
 
-// deviceCounts returns how many devices of each resource a container requests from
-// the device plugin.
-func (f podFacts) deviceCounts(c container) map[string]int {
+// deviceCounts returns how many devices of each of Akri's resources a container requests
+// from the device plugin, instead of by DRA (status.extendedResourceClaimStatus).
+func deviceCounts(pod *corev1.Pod, c *corev1.Container) map[string]int {
 	var counts map[string]int
-	for _, list := range []map[string]string{c.requests, c.limits} {
+	for _, list := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
 		for name, quantity := range list {
-			if !strings.HasPrefix(name, v0.Domain+"/") || f.claimed[request{c.name, name}] {
+			if !strings.HasPrefix(string(name), v0.Domain+"/") || claimed(pod, c.Name, string(name)) || quantity.Value() <= 0 {
 				continue
 			}
-			if q, err := resource.ParseQuantity(quantity); err == nil && q.Value() > 0 {
-				if counts == nil {
-					counts = map[string]int{}
-				}
-				counts[name] = int(q.Value())
+			if counts == nil {
+				counts = map[string]int{}
 			}
+			counts[string(name)] = int(quantity.Value())
 		}
 	}
 	return counts
+}
+
+// claimed reports whether a request is served by DRA.
+func claimed(pod *corev1.Pod, container, resource string) bool {
+	claim := pod.Status.ExtendedResourceClaimStatus
+	return claim != nil && slices.ContainsFunc(claim.RequestMappings, func(r corev1.ContainerExtendedResourceRequest) bool {
+		return r.ContainerName == container && r.ResourceName == resource
+	})
 }

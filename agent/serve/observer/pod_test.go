@@ -1,21 +1,19 @@
 package observer
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"reflect"
-	"slices"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
+	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/serve/kubelet"
+	"akri.sh/akri/internal/metadata"
 )
 
 func deviceContainer(name, resourceName, count string) corev1.Container {
@@ -23,9 +21,8 @@ func deviceContainer(name, resourceName, count string) corev1.Container {
 	return corev1.Container{Name: name, Image: "x", Resources: corev1.ResourceRequirements{Limits: list, Requests: list}}
 }
 
-// TestPodForms checks that decoding the kubelet's bytes and reading the API server's
-// object give the same result. The types of core/v1 encode the bytes.
-func TestPodForms(t *testing.T) {
+// TestReadPod checks what is read of Pods, and that nothing else of them is kept.
+func TestReadPod(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	sidecar := deviceContainer("sidecar", "akri.sh/cam", "1")
 	sidecar.RestartPolicy = &always
@@ -106,6 +103,11 @@ func TestPodForms(t *testing.T) {
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
 			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
+		"waiting": {
+			"the kubelet has not reported its admission",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodPending}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Waiting: true},
+		},
 		"succeeded": {
 			"a final phase",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app},
@@ -144,173 +146,100 @@ func TestPodForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := tc.want
-			want.UID, want.Namespace, want.Name = "u", "n", "p"
-			tc.pod.Status.StartTime = &now
-			message, err := tc.pod.Marshal()
-			if err != nil {
-				t.Fatal(err)
+			want.ObjectMeta = metadata.Identity(&tc.pod)
+			if !want.Waiting {
+				tc.pod.Status.StartTime = &now
 			}
-			fromBytes, err := decodePod(message)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for form, got := range map[string]podInfo{"bytes": fromBytes, "JSON": fromJSON(t, &tc.pod)} {
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("%s (%s): -want +got\n%s", tc.reason, form, diff)
-				}
+			if diff := cmp.Diff(want, *readPod(&tc.pod).(*podInfo)); diff != "" {
+				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// fromJSON returns what the observer reads of a Pod in the API server.
-func fromJSON(t *testing.T, pod *corev1.Pod) podInfo {
+// watched returns the Pods of a node, without an API server.
+func watched(t *testing.T) *nodePods {
 	t.Helper()
-	text, err := json.Marshal(pod)
+	client, err := core.NewClient(&rest.Config{Host: "http://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var decoded apiPod
-	if err := json.Unmarshal(text, &decoded); err != nil {
-		t.Fatal(err)
-	}
-	return decoded.read()
+	return newNodePods(client, "node", func(error) {})
 }
 
-// TestWaitingPod checks that a Pod waits for its admission until the kubelet has reported
-// its start, and that one that vanishes before counts as admitted: the report may be late.
-func TestWaitingPod(t *testing.T) {
-	pod := corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{UID: "u", Namespace: "n", Name: "p"},
-		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{deviceContainer("app", "akri.sh/cam", "1")}},
-		Status:     corev1.PodStatus{Phase: corev1.PodPending},
-	}
-	read := func() podInfo { return fromJSON(t, &pod) }
-	lingering := func(pods ...podInfo) []string {
-		o := account([]kubelet.Listing{{}}, pods)
-		if !slices.Equal(o.Open, []string{"cam"}) {
-			t.Errorf("open is %q, want cam", o.Open)
-		}
-		return o.Lingering
-	}
-	if got := lingering(read()); len(got) > 0 {
-		t.Errorf("a pod that waits for its admission: lingering is %q, want none", got)
-	}
-	pods := newStore(make(chan struct{}, 1))
-	pods.put(read())
-	pods.remove("u", false)
-	vanished, _ := pods.snapshot()
-	if got := lingering(vanished...); !slices.Equal(got, []string{"cam"}) {
-		t.Errorf("a pod that vanished: lingering is %q, want cam", got)
-	}
-	now := metav1.Now()
-	pod.Status.StartTime = &now
-	if got := lingering(read()); !slices.Equal(got, []string{"cam"}) {
-		t.Errorf("an admitted pod: lingering is %q, want cam", got)
-	}
-}
-
-func FuzzDecodePod(f *testing.F) {
-	pod := corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{UID: "u"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{deviceContainer("app", "akri.sh/cam", "1")}},
-	}
-	message, err := pod.Marshal()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(message)
-	f.Fuzz(func(t *testing.T, message []byte) {
-		if pod, err := decodePod(message); err == nil && pod.UID == "" {
-			t.Error("a pod without a UID was accepted")
-		}
-	})
-}
-
-// TestVanished checks that a Pod that is deleted before it terminated is kept for as
-// long as its container may run.
+// TestVanished checks that a Pod that is deleted before it terminated is kept for as long
+// as its container may run: after the kubelet has stopped to list it, which may be much
+// later if the kubelet does not reach the API server.
 func TestVanished(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStore(make(chan struct{}, 1))
-		wants := map[string]int{"akri.sh/cam": 1}
-		count := func() int {
-			pods, _ := s.snapshot()
-			wanting := 0
-			for _, pod := range pods {
-				if pod.wantsDevices() {
-					wanting++
+	wants := map[string]int{"akri.sh/cam": 1}
+	pod := podInfo{ObjectMeta: called("old", "p"), Requests: wants, Waiting: true} // the report of its admission may be late
+	ended := podInfo{ObjectMeta: called("ended", "q"), Requests: wants, Terminated: true}
+	next := podInfo{ObjectMeta: called("new", "p"), Requests: wants}
+	once, twice := kubelet.Listing{{Namespace: "default", Name: "p"}}, make(kubelet.Listing, 2)
+	twice[0], twice[1] = once[0], once[0]
+	for name, tc := range map[string]struct {
+		lists   []kubelet.Listing // one each second
+		then    []podInfo         // are created after the deletion
+		counted string            // which lists count the deleted Pod
+	}{
+		"not listed any more":           {make([]kubelet.Listing, 7), nil, "yyyyynn"},
+		"listed for two seconds":        {append([]kubelet.Listing{once, once, once}, make([]kubelet.Listing, 7)...), nil, "yyyyyyyynn"},
+		"only its successor is listed":  {[]kubelet.Listing{once, once, once, once, once, once, once}, []podInfo{next}, "yyyyynn"},
+		"it and its successor":          {[]kubelet.Listing{twice, twice, once, once, once, once, once, once}, []podInfo{next}, "yyyyyyyn"},
+		"listed again, after a restart": {[]kubelet.Listing{nil, nil, nil, once, nil, nil, nil, nil, nil, nil}, nil, "yyyyyyyyyn"},
+	} {
+		pods := watched(t)
+		pods.put(pod)
+		pods.put(ended)
+		pods.remove(pod)
+		pods.remove(ended)
+		for _, p := range tc.then {
+			pods.put(p)
+		}
+		got, now := "", time.Now()
+		for i, listing := range tc.lists {
+			seen := "n"
+			for _, p := range pods.at(listing, now.Add(time.Duration(i)*time.Second)) {
+				if p.UID == pod.UID && !p.Waiting {
+					seen = "y"
+				}
+				if p.UID == ended.UID {
+					t.Errorf("%s: the Pod that had terminated is counted", name)
 				}
 			}
-			return wanting
+			got += seen
 		}
-		s.replace(
-			[]podInfo{
-				{UID: "forced", Requests: wants},
-				{UID: "ended", Requests: wants, Terminated: true},
-				{UID: "deleted", Requests: wants},
-				{UID: "plain"},
-			},
-		)
-		if got := count(); got != 3 {
-			t.Fatalf("%d pods, want those that request a device", got)
+		if got != tc.counted {
+			t.Errorf("%s: counted %s, want %s", name, got, tc.counted)
 		}
-		s.remove("deleted", true)
-		s.replace(nil)
-		if got := count(); got != 1 {
-			t.Errorf("%d pods, want the one that vanished", got)
+		if strings.HasSuffix(got, "n") && len(pods.vanished) > 0 {
+			t.Errorf("%s: the Pod takes memory after the hold", name)
 		}
-		time.Sleep(vanishHold - time.Millisecond)
-		if got := count(); got != 1 {
-			t.Errorf("%d pods, want the one that vanished", got)
-		}
-		time.Sleep(time.Millisecond)
-		if got := count(); got != 0 {
-			t.Errorf("%d pods after the hold", got)
-		}
-	})
+	}
 }
 
-// TestVanishedAreForgotten checks that Pods that vanish take no memory after the hold,
-// although nobody looks at them: a node without a slot in use makes no snapshots.
-func TestVanishedAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStore(make(chan struct{}, 1))
-		for i := range 100 {
-			uid := fmt.Sprint(i)
-			s.put(podInfo{UID: uid, Requests: map[string]int{"akri.sh/cam": 1}})
-			s.remove(uid, false)
-			if len(s.vanished) > 2 {
-				t.Fatalf("%d Pods are kept", len(s.vanished))
-			}
-			time.Sleep(vanishHold / 2)
-		}
-	})
-}
-
-// TestSignals checks that only changes that can end a use are signaled: a list that shows
-// the same Pods again must not cause the next one.
+// TestSignals checks that only changes that can end a use are signaled.
 func TestSignals(t *testing.T) {
-	changed := make(chan struct{}, 1)
-	s := newStore(changed)
-	pod := podInfo{UID: "u", Requests: map[string]int{"akri.sh/cam": 1}}
+	pods := watched(t)
+	pod := podInfo{ObjectMeta: called("u", "p"), Requests: map[string]int{"akri.sh/cam": 1}}
 	ended := pod
 	ended.Terminated = true
+	other := podInfo{ObjectMeta: called("other", "other")}
 	for _, step := range []struct {
 		name string
 		do   func()
 		want bool
 	}{
-		{"created", func() { s.replace([]podInfo{pod}) }, true},
-		{"listed again", func() { s.replace([]podInfo{pod}) }, false},
-		{"another status", func() { s.put(pod) }, false},
-		{"a pod without devices", func() { s.put(podInfo{UID: "other"}) }, false},
-		{"ended", func() { s.put(ended) }, true},
-		{"deleted", func() { s.remove("u", true) }, true},
-		{"deleted again", func() { s.remove("u", true) }, false},
+		{"created", func() { pods.put(pod) }, true},
+		{"another status", func() { pods.put(pod) }, false},
+		{"a pod without devices", func() { pods.put(other) }, false},
+		{"ended", func() { pods.put(ended) }, true},
+		{"deleted", func() { pods.remove(ended) }, true},
+		{"the pod without devices deleted", func() { pods.remove(other) }, false},
 	} {
 		step.do()
 		select {
-		case <-changed:
+		case <-pods.changed:
 			if !step.want {
 				t.Errorf("%s: signaled", step.name)
 			}
@@ -319,37 +248,5 @@ func TestSignals(t *testing.T) {
 				t.Errorf("%s: not signaled", step.name)
 			}
 		}
-	}
-}
-
-// TestListsOfThePast checks that a list changes nothing about Pods that events are about
-// while it is read: the list may be older. A Pod that came back would never leave again.
-func TestListsOfThePast(t *testing.T) {
-	s := newStore(make(chan struct{}, 1))
-	s.replace([]podInfo{{UID: "deleted"}, {UID: "ended"}, {UID: "missed"}})
-	err := s.replaceBy(func() ([]podInfo, error) {
-		s.remove("deleted", true)
-		s.put(podInfo{UID: "ended", Terminated: true})
-		s.put(podInfo{UID: "created"})
-		return []podInfo{{UID: "deleted"}, {UID: "ended"}, {UID: "listed"}}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]podInfo{"ended": {UID: "ended", Terminated: true}, "created": {UID: "created"}, "listed": {UID: "listed"}}
-	if !reflect.DeepEqual(s.pods, want) {
-		t.Errorf("the pods are %+v, want %+v", s.pods, want)
-	}
-
-	// A list that fails changes nothing, and the next one counts again.
-	failure := errors.New("refused")
-	if err := s.replaceBy(func() ([]podInfo, error) { return nil, failure }); !errors.Is(err, failure) {
-		t.Errorf("got %v", err)
-	}
-	if err := s.replaceBy(func() ([]podInfo, error) { return []podInfo{{UID: "ended"}}, nil }); err != nil {
-		t.Fatal(err)
-	}
-	if want := map[string]podInfo{"ended": {UID: "ended"}}; !reflect.DeepEqual(s.pods, want) {
-		t.Errorf("the pods are %+v, want %+v", s.pods, want)
 	}
 }

@@ -29,10 +29,8 @@ type Versions struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
 	Parts      []Part `json:"parts,omitempty"`
-	// Lacking is what Akri does without in this version of Kubernetes, as controller and
-	// agents log it when they start.
-	Lacking []string `json:"lacking,omitempty"`
-	// Notes are what could not be found out, and what is missing.
+	// Notes are what could not be found out, what is missing, and whether this version of
+	// Kubernetes has been tested, as controller and agents log it when they start.
 	Notes []string `json:"notes,omitempty"`
 	// Skew are the differences between versions, each with what to do about it.
 	Skew []string `json:"skew,omitempty"`
@@ -142,7 +140,7 @@ func (v *Versions) Text(out io.Writer) error {
 		fmt.Fprintf(table, "Kubernetes\t%s\n", text.OneLine(v.Kubernetes))
 	}
 	table.Flush()
-	notes := slices.Concat(v.Lacking, v.Notes)
+	notes := slices.Clone(v.Notes)
 	if len(v.Parts) > 0 {
 		fmt.Fprintln(&b)
 		fmt.Fprintln(table, "COMPONENT\tVERSION\tPOD\tNODE\tKUBELET")

@@ -20,7 +20,7 @@ func TestPrintVersions(t *testing.T) {
 	unknown := Part{Component: Agent, Pod: "akri-agent-c", Problem: "Pod akri-agent-c is Pending"}
 	versions := &Versions{
 		Client: version.Info{Version: "v1.2.2-3-g2469d3f", Platform: "linux/amd64"}, Kubernetes: "v1.36.1", Namespace: "akri-system",
-		Lacking: []string{"Kubernetes v1.36.1 is special"},
+		Notes: []string{"Kubernetes v1.36.1 is special"},
 		Parts: []Part{
 			stopped, part(Agent, "akri-agent-b", "node2", "v1.2.2"), part(Agent, "akri-agent-a", "node1", "v1.2.3"), unknown,
 			part(Webhook, "akri-webhook-a", "node1", "v1.2.3"),
