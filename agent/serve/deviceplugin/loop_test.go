@@ -3,7 +3,6 @@ package deviceplugin
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -144,30 +143,6 @@ func TestGivenDuringAnObservation(t *testing.T) {
 		time.Sleep(maxInterval / 4)
 		if got := k.lists.Load() - before; got < 2 {
 			t.Errorf("%d lists after the start of the kubelet, want further ones after the slot was given", got)
-		}
-	})
-}
-
-// A violated invariant is found soon after something has happened. It is logged once, and
-// stays in the metric.
-func TestViolationIsReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log, registry := &records{}, prometheus.NewRegistry()
-		s, _, run := alone(t, slog.New(slog.NewTextHandler(log, nil)), registry)
-		s.invariants = func(slots.State) []slots.Violation {
-			return []slots.Violation{{Invariant: "I1", Where: "cam-aaaaaa-0", What: "two containers have the slot"}}
-		}
-		stop := run()
-		for range 3 {
-			s.queue.post(func() {})
-			time.Sleep(checkInterval + time.Second)
-		}
-		stop()
-		if lines := log.lines.String(); strings.Count(lines, "where=cam-aaaaaa-0") != 1 || !strings.Contains(lines, "invariant=I1") {
-			t.Errorf("the log does not have the violation once:\n%s", lines)
-		}
-		if got := samples(t, registry, "akri_agent_invariant_violations"); len(got) != 1 || got[0] != "akri_agent_invariant_violations [I1] 1" {
-			t.Errorf("the metric has %v, want one violation", got)
 		}
 	})
 }

@@ -22,7 +22,6 @@ import (
 	"akri.sh/akri/agent/discover/streams"
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/observer"
-	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/backoff"
 	"akri.sh/akri/internal/deadline"
@@ -144,13 +143,18 @@ func (n *memoryNode) startDue() {
 	}
 }
 
-// state returns the state of the machine.
-func (a *memoryAgent) state() slots.State {
-	state, err := ask(context.Background(), a.server, a.server.machine.State)
+// capacity returns the capacity with which an Instance is offered, or 0.
+func (a *memoryAgent) capacity(instance string) int {
+	capacity, err := ask(context.Background(), a.server, func() int {
+		if d, found := a.server.devices.get(a.server.devices.nameOf(instance)); found {
+			return int(d.Capacity)
+		}
+		return 0
+	})
 	if err != nil {
 		a.n.c.t.Errorf("%s: %v", a.n.name, err)
 	}
-	return state
+	return capacity
 }
 
 // touch lets the agent publish soon.

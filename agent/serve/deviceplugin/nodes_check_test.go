@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"akri.sh/akri/agent/serve/claims"
-	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 )
 
@@ -112,12 +111,6 @@ func (c *cluster) check() {
 				holder[slot] = n.name
 			}
 			container.checked = true
-		}
-		if n.agent == nil {
-			continue
-		}
-		for _, violation := range slots.Check(n.agent.state()) {
-			c.violation("%s: %v", n.name, violation)
 		}
 	}
 	for _, d := range c.devices {
@@ -253,9 +246,7 @@ func (c *cluster) checkCapacity(instance string, users, unwritten int) {
 		}
 	}
 	agree := unwritten == 0 && !slices.ContainsFunc(c.nodes, func(n *memoryNode) bool {
-		return n.agent == nil || slices.ContainsFunc(n.agent.state().Instances, func(i slots.InstanceState) bool {
-			return i.Name == instance && i.Published && i.Capacity > capacity
-		})
+		return n.agent == nil || n.agent.capacity(instance) > capacity
 	})
 	switch {
 	case !agree || capacity < h.capacity:

@@ -86,7 +86,7 @@ func (c *cluster) checkAvailable(n *memoryNode, name string) {
 	pod := newMemoryPod(n.name+"-last-"+name, v0.ResourceName(name), 1, false)
 	if !n.kubelet.admit(pod, v0.ResourceName(name), 1) {
 		c.violation("%s: a pod is not admitted although all slots of %s are free: %v; %+v",
-			n.name, name, n.kubelet.lists(), n.agent.state())
+			n.name, name, n.kubelet.lists(), n.agent != nil)
 	}
 	n.kubelet.end(pod, true)
 	time.Sleep(maxRelease)

@@ -72,10 +72,6 @@ type Server struct {
 	nextCall  slots.Call
 	requests  map[slots.Call]pendingCall
 	noticed   time.Time // when the reason for the current observation was noticed
-	// invariants returns the violated invariants of a state: [slots.Check], except in tests.
-	invariants func(slots.State) []slots.Violation
-	// violations are the violated invariants that were logged.
-	violations map[slots.Violation]bool
 	// hidden is what the last observation reported as such.
 	hidden map[observer.Hidden]bool
 }
@@ -121,8 +117,6 @@ func newServer(o Options, podObserver *observer.Observer, p plugins) (*Server, e
 		resources: map[string]*servedResource{},
 		refused:   map[slots.Resource][]slots.Health{},
 		requests:  map[slots.Call]pendingCall{},
-
-		invariants: slots.Check,
 	}
 	var err error
 	if s.metrics, err = NewMetrics(o.Metrics, s.scrape); err != nil {

@@ -404,7 +404,7 @@ func (n *node) checkPreference(r *request, available, chosen []int) {
 	state := n.m.State()
 	for _, inst := range state.Instances {
 		for _, s := range inst.Slots {
-			releasing[v0.SlotName(inst.Name, s.Slot)] = s.Phase == "releasing"
+			releasing[v0.SlotName(inst.Name, s.Slot)] = s.Patch == "releasing"
 		}
 	}
 	for _, g := range state.Groups {

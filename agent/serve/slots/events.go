@@ -14,8 +14,8 @@ type Event interface{ apply(*Machine) []Command }
 type Call uint64
 
 // Generation counts the calls that name slots, and settled patches. An observation of
-// Pods carries the generation at which it began, and does not apply to slots touched
-// later.
+// Pods carries the generation at which it began, and does not apply to slots that one of
+// them named later.
 type Generation uint64
 
 // Resource is a resource of this node, akri.sh/NAME.
@@ -173,7 +173,7 @@ type PodsObserved struct {
 	// Open are the resources whose list may be incomplete. An ID of another resource
 	// that is not listed is not used by any container.
 	Open []string
-	// Lingering are the open resources with IDs that a container may have although the
+	// Unaccounted are the open resources with IDs that a container may have although the
 	// kubelet considers them free.
-	Lingering []string
+	Unaccounted []string
 }

@@ -184,27 +184,21 @@ func (w *world) crowd() {
 }
 
 // remove deletes an Instance. It is created again, without owners, as long as a node
-// sees the device.
+// sees the device. Another node may then be faster to claim a slot in use.
 func (w *world) remove(o *object) {
 	if !o.exists {
 		return
 	}
 	w.note("%s is deleted", o.name)
 	for number := range maxSlot {
-		ref := slots.Ref{Instance: o.name, Slot: number}
-		w.edited[ref] = true
-		for _, n := range w.nodes {
-			if n.uses(ref) {
-				w.restoring[ref] = true
-				w.checkRestorable(n, ref)
-			}
-		}
+		w.excuse(slots.Ref{Instance: o.name, Slot: number})
 	}
 	o.exists = false
 	clear(o.usage)
 	clear(o.since)
 	clear(o.labels)
 	o.changed()
+	o.edited = o.version // what is given until the node knows it is not recorded
 	w.after(w.upTo(4*time.Second), func() {
 		w.note("%s is created again", o.name)
 		o.exists, o.history, o.created = true, nil, w.version+1
@@ -217,20 +211,6 @@ func (w *world) remove(o *object) {
 		}
 		o.changed()
 	})
-}
-
-// checkRestorable accepts that a slot in use is used twice if its Instance was deleted and,
-// until its owner is written again, the agent of its container's node cannot write that, or
-// another one that may claim the slot may not know that there was an owner.
-func (w *world) checkRestorable(user *node, ref slots.Ref) {
-	o := w.objects[ref.Instance]
-	for _, n := range w.nodes {
-		started := w.now-n.booted < proofTime // its record may be old, and its slots assumed
-		absent := n.m == nil || started || w.now < n.cutOff || o.exists && !o.labels[n.name]
-		if absent && (n == user || o.shared) || n == user && w.now < n.forbidden {
-			w.excuse(ref)
-		}
-	}
 }
 
 // maxSlot is above all slots of the model.
@@ -265,7 +245,7 @@ func (n *node) knows(ref slots.Ref) bool {
 	state := n.m.State()
 	return len(state.Waiting) > 0 || slices.ContainsFunc(state.Instances, func(i slots.InstanceState) bool {
 		return i.Name == ref.Instance && slices.ContainsFunc(i.Slots, func(s slots.SlotState) bool {
-			return s.Slot == ref.Slot && !(s.Owner.Free() && s.Held.Free() && s.Phase == "settled")
+			return s.Slot == ref.Slot && !(s.Owner.Free() && s.Held.Free() && s.Patch == "settled")
 		})
 	})
 }
@@ -429,7 +409,7 @@ func (n *node) list(e *slots.PodsObserved, uses []slots.Use) {
 		for _, u := range uses {
 			e.Open = append(e.Open, u.Resource)
 		}
-		e.Lingering = e.Open
+		e.Unaccounted = e.Open
 		return
 	}
 	if n.admitting != nil && n.w.chance(50) { // the API server shows it already
@@ -448,7 +428,7 @@ func (n *node) list(e *slots.PodsObserved, uses []slots.Use) {
 			case p.live && (p.ended || p.answered+shownTime <= n.w.now):
 				e.Open = append(e.Open, r.resource.Name)
 				if p.ended {
-					e.Lingering = append(e.Lingering, r.resource.Name)
+					e.Unaccounted = append(e.Unaccounted, r.resource.Name)
 				}
 				n.open[r.resource.Name] = n.w.now
 			}

@@ -71,9 +71,9 @@ func (m *Machine) postpone(inst *instance, number int) {
 	s.retries++
 }
 
-// hasten ends the delays of failed claims: a patch of the Instance was written, or it was
-// created again, so that those of its former life do not count.
-func (m *Machine) hasten(inst *instance) {
+// resetRetries ends the delays of failed claims: a patch of the Instance was written, or it
+// was created again, so that those of its former life do not count.
+func (m *Machine) resetRetries(inst *instance) {
 	for _, s := range inst.slots {
 		s.retryAt, s.retries = min(s.retryAt, m.now), 0
 	}
@@ -95,7 +95,7 @@ func (e ProbeSettled) apply(m *Machine) []Command {
 	}
 	if e.Outcome == Written {
 		inst.probe.failing, inst.probe.ended = false, m.now
-		m.hasten(inst)
+		m.resetRetries(inst)
 	}
 	commands := m.record(inst, e.Record)
 	m.changed(inst)

@@ -191,10 +191,10 @@ func (l *scriptLine) event(m *slots.Machine) slots.Event {
 		if l.options["since"] != "" {
 			since = slots.Generation(l.number(l.options["since"]))
 		}
-		lingering := strings.Fields(l.options["lingering"])
+		unaccounted := strings.Fields(l.options["unaccounted"])
 		return slots.PodsObserved{
 			Since: since, Began: m.State().Now, Listed: l.uses("held"),
-			Open: append(strings.Fields(l.options["open"]), lingering...), Lingering: lingering,
+			Open: append(strings.Fields(l.options["open"]), unaccounted...), Unaccounted: unaccounted,
 		}
 	}
 	l.d.Fatalf(l.t, "unknown command %s", l.d.Cmd)
@@ -206,17 +206,12 @@ func printState(state slots.State) string {
 	fmt.Fprintf(&b, "generation %d\n", state.Generation)
 	for _, inst := range state.Instances {
 		for _, s := range inst.Slots {
-			fmt.Fprintf(&b, "%s-%d: %s %s", inst.Name, s.Slot, cmp.Or(s.Owner.String(), "free"), s.Phase)
-			for _, fact := range []struct {
-				name  string
-				holds bool
-			}{
-				{"held", !s.Held.Free()}, {"unrecorded", s.Unrecorded}, {"conflicting", s.Conflicting},
-				{"superseded", s.Superseded}, {"release uncertain", s.ReleaseUncertain},
-			} {
-				if fact.holds {
-					b.WriteString(" " + fact.name)
-				}
+			fmt.Fprintf(&b, "%s-%d: %s %s %s", inst.Name, s.Slot, cmp.Or(s.Owner.String(), "free"), s.Patch, s.State)
+			if s.Superseded {
+				b.WriteString(" superseded")
+			}
+			if s.ReleaseUncertain {
+				b.WriteString(" release uncertain")
 			}
 			b.WriteString("\n")
 		}

@@ -64,7 +64,7 @@ func (c *checker) instance(inst *InstanceState) {
 	for i := range inst.Slots {
 		s := &inst.Slots[i]
 		c.slot(inst, s)
-		if !s.Owner.Free() || s.Phase == claiming.String() {
+		if !s.Owner.Free() || s.Patch == "claiming" {
 			owners++
 		} else if s.Healthy {
 			free++
@@ -86,11 +86,11 @@ func (c *checker) slot(inst *InstanceState, s *SlotState) {
 	case s.Healthy && s.Slot >= inst.Capacity:
 		c.report("I3", where, "healthy beyond the capacity of %d", inst.Capacity)
 	}
-	if !s.Held.Free() && s.Owner.Free() && inst.Recorded && s.Phase == settled.String() {
+	if !s.Held.Free() && s.Owner.Free() && inst.Recorded && s.Patch == "settled" {
 		c.report("I2", where, "free although a container may have it")
 	}
 	usable := inst.Published && inst.Online && inst.Recorded && !inst.Left && !inst.Suspended && s.Slot < inst.Capacity
-	if usable && s.Owner == own && !s.Conflicting && !s.Restoring && !s.Healthy {
+	if usable && s.Owner == own && s.State != "conflicting" && s.State != "doubtful" && !s.Healthy {
 		c.report("I4", where, "unhealthy although this node owns it")
 	}
 	if s.Healthy && !s.Listed {

@@ -9,7 +9,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// State is a copy of what a machine knows, for the metrics and for [Check].
+// State is a copy of what a machine knows, for the tests.
 type State struct {
 	Node       string
 	Now        time.Duration
@@ -38,19 +38,15 @@ type InstanceState struct {
 
 // SlotState is one slot in a [State].
 type SlotState struct {
-	Slot             int
-	Owner            v0.Owner
-	Held             v0.Owner
-	Phase            string
-	Unrecorded       bool
-	Conflicting      bool
+	Slot  int
+	Owner v0.Owner
+	Held  v0.Owner
+	// State is what the record and the containers say, and Patch the one in flight.
+	State, Patch     string
 	Superseded       bool
 	ReleaseUncertain bool
-	// Restoring means that another node owned the slot when the Instance was deleted, and
-	// may write that again.
-	Restoring bool
-	Listed    bool
-	Healthy   bool
+	Listed           bool
+	Healthy          bool
 }
 
 // GroupState is the resource of one Configuration in a [State].
@@ -105,9 +101,10 @@ func (i *instance) state() InstanceState {
 	for _, number := range i.numbers() {
 		s := i.slots[number]
 		state.Slots = append(state.Slots, SlotState{
-			Slot: number, Owner: s.owner, Held: s.held, Phase: s.phase.String(), Unrecorded: s.unrecorded,
-			Conflicting: s.conflicting, Superseded: s.superseded, ReleaseUncertain: i.releaseUncertain(s), Restoring: i.restoring[number],
-			Listed: i.roster.entries[number] != nil, Healthy: i.roster.healthy(number),
+			Slot: number, Owner: s.owner(), Held: s.held, State: s.state().String(),
+			Patch:      [...]string{"settled", "claiming", "releasing"}[s.patch.kind],
+			Superseded: s.superseded, ReleaseUncertain: i.releaseUncertain(s),
+			Listed: i.list.entries[number] != nil, Healthy: i.list.healthy(number),
 		})
 	}
 	return state
@@ -124,15 +121,20 @@ func (g *group) state() GroupState {
 			}
 		}
 		if number, ok := virtualNumber(id); ok {
-			is.Listed, is.Healthy = g.roster.entries[number] != nil, g.roster.healthy(number)
+			is.Listed, is.Healthy = g.list.entries[number] != nil, g.list.healthy(number)
 		}
 		state.IDs = append(state.IDs, is)
 	}
-	for _, h := range g.roster.advertised {
+	for _, h := range g.list.advertised {
 		id := strconv.Itoa(h.ID)
 		if g.virtual[id] == nil {
 			state.IDs = append(state.IDs, IDState{ID: id, Listed: true, Healthy: h.Healthy})
 		}
 	}
 	return state
+}
+
+// healthy reports whether the last list shows an ID as healthy.
+func (l *idList) healthy(id int) bool {
+	return slices.Contains(l.advertised, Health{id, true})
 }
