@@ -210,9 +210,6 @@ func (m *Machine) grant(c *pendingCall, claims map[string]map[int]v0.Owner) []Co
 	for i, ref := range c.targets {
 		inst, owner := m.instances[ref.Instance], m.owner(c.resource, c.ids[i])
 		s := inst.slots[ref.Slot]
-		if s.owner() != owner || s.state() != unrecorded {
-			s.retryAt, s.retries = m.now, 0 // patches that failed were for a former container
-		}
 		s.hold(owner, false)
 		s.asked, s.answered = m.now, m.now // the kubelet assigns the slot from now on
 		m.exclude(s)
@@ -267,13 +264,13 @@ func (m *Machine) need(inst *instance, number int, owner v0.Owner) (step, error)
 		return 0, ErrTaken
 	case own && inst.releaseUncertain(s) && m.mayBeHeld(inst, number, s):
 		return waitForIt, nil
-	case own && inst.releaseUncertain(s) && inst.probe.failing:
+	case own && inst.releaseUncertain(s) && inst.suspended():
 		return 0, ErrUnavailable
 	case own && inst.releaseUncertain(s):
 		return releaseIt, nil
 	case own && s.state() != unrecorded:
 		return nothing, nil
-	case inst.probe.failing: // the record may be out of date, too
+	case inst.suspended(): // the record may be out of date, too
 		return 0, ErrUnavailable
 	case !own && !s.free():
 		return 0, ErrTaken
@@ -296,8 +293,7 @@ func (m *Machine) mayBeHeld(inst *instance, number int, s *slot) bool {
 // claim marks slots as claiming and returns the command.
 func (m *Machine) claim(inst *instance, owners map[int]v0.Owner) Claim {
 	for number, owner := range owners {
-		s := inst.slots[number]
-		s.patch, s.asked = patch{claiming, owner, inst.version}, max(s.asked, m.now)
+		inst.slots[number].patch = patch{claiming, owner, inst.version}
 	}
 	m.changed(inst)
 	return Claim{Instance: inst.name, Owners: owners}
@@ -339,13 +335,10 @@ func (e ClaimSettled) apply(m *Machine) []Command {
 	sent := m.settle(inst, e.Slots, claiming, e.Outcome == Written && !e.Kept)
 	outdated := e.Gone && inst.recordedAfter(sent)
 	if e.Outcome == Written {
-		inst.probe = probe{}
-		m.resetRetries(inst)
+		inst.retry = retry{}
 	}
-	for _, number := range e.Slots {
-		if inst.slots[number] != nil && e.Outcome != Written && !outdated {
-			m.postpone(inst, number)
-		}
+	if e.Outcome != Written && !e.Gone && inst.held(e.Slots) {
+		m.suspend(inst)
 	}
 	var commands []Command
 	if e.Gone && !outdated {
@@ -359,8 +352,13 @@ func (e ClaimSettled) apply(m *Machine) []Command {
 			refused = refused && (s.free() || s.state() == unrecorded)
 		}
 	}
-	if refused && e.Outcome != Written && !e.Gone {
+	switch {
+	case e.Outcome == Written || e.Gone:
+	case refused:
 		m.suspend(inst)
+	case len(inst.unwritten()) == 0: // a slot was taken, so the API server does respond
+		m.recovered(inst)
+		m.changed(inst)
 	}
 	commands = append(commands, m.resume(inst)...)
 	return append(commands, m.releaseUnwanted(inst.name, e.Slots, nil)...)

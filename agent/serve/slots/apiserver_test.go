@@ -348,9 +348,9 @@ func (p *patch) end(outcome slots.Outcome, record *snapshot, gone bool) {
 		p.n.touched[slots.Use{Resource: p.o.name, ID: v0.SlotName(p.o.name, number)}] = p.n.w.now
 		ref := slots.Ref{Instance: p.o.name, Slot: number}
 		p.n.delay(ref, p.n.w.now)
-		if p.n.failed[ref]++; outcome == slots.Written {
-			delete(p.n.failed, ref)
-		}
+	}
+	if p.n.failed[p.o.name]++; outcome == slots.Written {
+		delete(p.n.failed, p.o.name)
 	}
 	if p.n.told[p.o.name] { // a machine may forget what it has left
 		p.n.learn(p.o.name, record)

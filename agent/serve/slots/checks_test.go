@@ -116,7 +116,7 @@ func (n *node) checkWritten() {
 			if !p.running || !p.booked || !o.exists || n.w.now-p.answered <= releaseTime {
 				continue
 			}
-			bound := 2*time.Second + 10*time.Second<<max(0, n.failed[u.ref]-1) // the delay of a claim that fails again doubles
+			bound := 2*time.Second + time.Second<<min(n.failed[o.name], 6) // the delay of a claim that fails again doubles
 			judged := o.labels[n.name] && !n.w.excused[u.ref] && n.w.now-since > bound
 			if n.w.stats.Checks.judge(written, judged) && o.usage[u.ref.Slot] != u.owner {
 				n.w.fail("I2: %s is used as %q for %s, but the record names %q", u.ref, u.owner, n.w.now-since, o.usage[u.ref.Slot])

@@ -54,7 +54,7 @@ type node struct {
 	used     map[slots.Ref]time.Duration // until when a container had a slot
 	// sent are the owners that the watch has reported, or will.
 	sent   map[slots.Ref]v0.Owner
-	failed map[slots.Ref]int       // patches, since one was written
+	failed map[string]int          // patches and probes of an Instance, since one was written
 	held   map[string]map[int]bool // slots that containers may have, of Instances that are claimed
 	// unseen are the Instances with slots of this node that did not have its label when the
 	// agent started: a user had removed it.
@@ -127,7 +127,7 @@ func (n *node) boot() {
 	n.m = slots.New(n.name)
 	n.told, n.known, n.delivered = map[string]bool{}, map[string]snapshot{}, n.w.now
 	n.given, n.listed, n.unseen, n.unnoticed = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}, nil, nil
-	n.touched, n.sent, n.failed = map[slots.Use]time.Duration{}, map[slots.Ref]v0.Owner{}, map[slots.Ref]int{}
+	n.touched, n.sent, n.failed = map[slots.Use]time.Duration{}, map[slots.Ref]v0.Owner{}, map[string]int{}
 	n.restless, n.booted = max(n.restless, n.w.now), n.w.now
 	n.w.note("%s: the agent starts", n.name)
 	for _, name := range n.w.names {
@@ -277,6 +277,7 @@ func (n *node) probe(instance string) {
 		}
 		outcome, record := slots.Written, o.record()
 		if n.w.now < n.cutOff || n.w.now < n.forbidden || !o.exists || n.known[instance].Version < o.created {
+			n.failed[instance]++
 			n.step(slots.ProbeSettled{Instance: instance, Outcome: slots.Refused})
 			return
 		}

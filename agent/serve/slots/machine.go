@@ -125,37 +125,18 @@ func (e Ticked) apply(m *Machine) []Command {
 	slices.Sort(names)
 	for _, name := range names {
 		inst := m.instances[name]
-		var claims []int
-		for _, number := range inst.numbers() {
-			if s := inst.slots[number]; inst.mustClaim(s) && s.retryAt <= m.now {
-				claims = append(claims, number)
-			}
-		}
-		commands = append(commands, m.rewrite(inst, claims)...)
-		commands = append(commands, m.probeDue(inst)...)
+		commands = append(commands, m.retryDue(inst)...)
 		m.changed(inst)
 	}
 	return commands
 }
 
-// mustClaim reports whether the owner of a slot that a container has must be written.
-func (i *instance) mustClaim(s *slot) bool { return i.recorded && s.state() == unrecorded && !s.busy() }
-
 // due returns when a [Ticked] next affects an Instance.
 func (m *Machine) due(inst *instance) (at time.Duration, found bool) {
 	at, found = inst.list.due(func(id int) bool { return m.mustStayListed(inst, id) })
-	earlier := func(t time.Duration) {
-		if !found || t < at {
-			at, found = t, true
-		}
-	}
-	for _, s := range inst.slots {
-		if inst.mustClaim(s) {
-			earlier(s.retryAt)
-		}
-	}
-	if inst.probe.failing && inst.published {
-		earlier(inst.probe.at)
+	retries := inst.retry.failing && (inst.shared && inst.published || len(inst.unwritten()) > 0)
+	if retries && (!found || inst.retry.at < at) {
+		return inst.retry.at, true
 	}
 	return at, found
 }

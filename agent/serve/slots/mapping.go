@@ -153,7 +153,7 @@ func (m *Machine) shortage(g *group, used map[string]bool) error {
 		return ErrGone
 	}
 	for name, inst := range g.members {
-		if !used[name] && inst.probe.failing {
+		if !used[name] && inst.suspended() {
 			return ErrUnavailable
 		}
 	}

@@ -51,7 +51,7 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 	before := inst.version
 	if record != nil && record.Version >= inst.version { // the watch may lag behind this node's own patches
 		if !inst.recorded {
-			m.resetRetries(inst)
+			inst.retry = retry{} // what failed before it was created again does not count
 		}
 		inst.recorded, inst.gone = true, false
 		inst.version, inst.usage = record.Version, record.Usage
@@ -72,8 +72,9 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 		case !inst.recorded:
 			s.recorded, s.lateRelease = v0.Owner{}, 0
 		default:
+			state := s.state()
 			commands = append(commands, m.takeOver(inst, number, inst.usage[number], before)...)
-			if inst.mustClaim(s) && s.retryAt <= m.now {
+			if s.state() == unrecorded && (state != unrecorded || !inst.retry.failing) {
 				claims = append(claims, number)
 			}
 		}

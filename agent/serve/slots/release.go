@@ -246,12 +246,11 @@ func (e ReleaseSettled) apply(m *Machine) []Command {
 		if s != nil && e.Outcome == Unknown {
 			s.lateRelease = max(s.lateRelease, e.Tried)
 		}
-		if s != nil && e.Outcome != Written {
-			m.postpone(inst, number)
-		}
 	}
 	if e.Outcome == Written {
-		m.resetRetries(inst)
+		m.recovered(inst)
+	} else if inst.held(e.Slots) {
+		m.suspend(inst)
 	}
 	commands := m.record(inst, e.Record)
 	failed := slices.ContainsFunc(e.Slots, func(number int) bool {

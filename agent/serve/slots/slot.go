@@ -84,10 +84,6 @@ type slot struct {
 	// outcome is unknown, by this agent or an earlier one: it may still be applied to that
 	// version.
 	lateRelease uint64
-	// retryAt is when the claim of an unrecorded owner is repeated, and retries is how
-	// many patches of the slot have failed since one of the Instance was written.
-	retryAt time.Duration
-	retries int
 
 	// generation is that of the last call naming the slot or of its last settled patch.
 	generation Generation
@@ -192,7 +188,7 @@ type instance struct {
 
 	slots map[int]*slot
 	list  *idList
-	probe probe
+	retry retry
 	summary
 }
 
@@ -218,6 +214,11 @@ func (i *instance) releaseUncertain(s *slot) bool {
 	return (s.held.Free() || s.state() == adopted) && s.lateRelease > 0 && i.version <= s.lateRelease
 }
 
+// held reports whether a container has one of some slots, or may have it.
+func (i *instance) held(numbers []int) bool {
+	return slices.ContainsFunc(numbers, func(number int) bool { return i.slots[number] != nil && !i.slots[number].held.Free() })
+}
+
 // watched reports whether changes of the record are seen. Until the first record, the
 // device counts as free.
 func (i *instance) watched() bool { return !i.gone && !i.left }
@@ -230,7 +231,7 @@ func (i *instance) numbers() []int {
 // usable reports whether a container may be given a free slot, as far as this node
 // knows. The number of owners may still be at the capacity.
 func (i *instance) usable(number int, s *slot) bool {
-	return s.free() && !s.busy() && number < i.capacity && i.published && (!i.shared || i.watched() && !i.probe.failing)
+	return s.free() && !s.busy() && number < i.capacity && i.published && (!i.shared || i.watched()) && !i.suspended()
 }
 
 // ready reports whether this node owns a slot and can give it to a container without
@@ -242,7 +243,7 @@ func (i *instance) ready(s *slot) bool {
 	case !i.shared:
 		return true
 	}
-	return i.watched() && !(i.probe.failing && (s.free() || s.state() == unrecorded || i.releaseUncertain(s)))
+	return i.watched() && !(i.suspended() && (s.free() || s.state() == unrecorded || i.releaseUncertain(s)))
 }
 
 // CompareUses orders uses by resource and ID.

@@ -93,7 +93,7 @@ func (m *Machine) State() State {
 func (i *instance) state() InstanceState {
 	state := InstanceState{
 		Name: i.name, Published: i.published, Online: i.online, Shared: i.shared, Recorded: i.recorded, Left: i.left,
-		Suspended: i.probe.failing, Version: i.version, Capacity: i.capacity,
+		Suspended: i.suspended(), Version: i.version, Capacity: i.capacity,
 	}
 	if i.group != nil {
 		state.Configuration = i.group.name

@@ -37,7 +37,7 @@ func (m *Machine) Counts() Counts {
 		if inst.group != nil {
 			c.Unwritable[inst.group.name] += 0
 		}
-		if inst.group != nil && inst.probe.failing {
+		if inst.group != nil && inst.suspended() {
 			c.Unwritable[inst.group.name]++
 		}
 		for _, s := range inst.slots {
