@@ -15,8 +15,6 @@ type pendingCall struct {
 	// targets are the slots chosen for the IDs; of a group, they may change until all
 	// are claimed.
 	targets []Ref
-	// claimed are the slots that were claimed for this call.
-	claimed map[Ref]bool
 }
 
 // listOf returns the list of a resource, which may have to be sent again after the step, or
@@ -35,7 +33,7 @@ func (m *Machine) listOf(r Resource) *idList {
 }
 
 func (e AllocateRequested) apply(m *Machine) []Command {
-	c := &pendingCall{id: e.Call, resource: e.Resource, ids: e.IDs, claimed: map[Ref]bool{}}
+	c := &pendingCall{id: e.Call, resource: e.Resource, ids: e.IDs}
 	list := m.listOf(e.Resource)
 	if list == nil || slices.ContainsFunc(e.IDs, func(id int) bool { return list.entries[id] == nil }) || repeated(e.IDs) {
 		return []Command{Answer{Call: e.Call, Err: ErrNoSlot}}
@@ -83,7 +81,7 @@ func (m *Machine) refuse(c *pendingCall, err error) []Command {
 	m.listOf(c.resource)
 	commands := []Command{Answer{Call: c.id, Err: err}}
 	unwanted := map[string][]int{}
-	for ref := range c.claimed {
+	for _, ref := range c.targets {
 		unwanted[ref.Instance] = append(unwanted[ref.Instance], ref.Slot)
 	}
 	for _, name := range slices.Sorted(maps.Keys(unwanted)) {
@@ -185,9 +183,6 @@ func (m *Machine) take(c *pendingCall) ([]Command, bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		commands = append(commands, m.claim(m.instances[name], claims[name]))
-		for number := range claims[name] {
-			c.claimed[Ref{name, number}] = true
-		}
 	}
 	if wait || len(commands) > 0 {
 		return commands, false
