@@ -113,7 +113,7 @@ func (n *node) crashAfterChoice(r *request) {
 func (w *world) stall(limit time.Duration) time.Duration {
 	d := w.upTo(limit)
 	if w.oneIn(4) {
-		d = w.laterUpTo(40 * time.Second)
+		d = w.upTo(40 * time.Second)
 	}
 	return d
 }

@@ -46,11 +46,9 @@ func (s *snapshot) event() *slots.Record {
 }
 
 func (o *object) record() snapshot {
-	record := slots.Record{Version: o.version, Configuration: configuration, Usage: maps.Clone(o.usage)}
-	if !o.w.former {
-		record.Nodes = slices.Collect(maps.Keys(o.labels))
-	}
-	return snapshot{record, o.capacity}
+	return snapshot{slots.Record{
+		Version: o.version, Configuration: configuration, Usage: maps.Clone(o.usage), Nodes: slices.Sorted(maps.Keys(o.labels)),
+	}, o.capacity}
 }
 
 // changed gives the object a new version and sends it to the nodes.
@@ -186,16 +184,8 @@ func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
 
 // arrive applies a patch and responds.
 func (p *patch) arrive() {
-	p.tries++
-	if p.tries > 1 && !p.release {
-		p.n.w.aside(p.apply)
-	} else {
-		p.apply()
-	}
-}
-
-func (p *patch) apply() {
 	w := p.n.w
+	p.tries++
 	switch {
 	case !p.o.exists:
 		p.settleGone()

@@ -150,11 +150,11 @@ func (w *world) resize(o *object, capacity int) {
 			n.publish(o.name)
 		})
 	}
-	w.after(w.laterUpTo(time.Second), func() { // by one of the agents
+	w.after(w.upTo(time.Second), func() { // by one of the agents
 		if o.exists && o.capacity != o.configured {
 			w.note("%s has capacity %d", o.name, o.configured)
 			o.capacity = o.configured
-			w.aside(o.changed)
+			o.changed()
 			o.resized = o.version
 		}
 	})
@@ -168,8 +168,8 @@ func (w *world) crowd() {
 	if w.calm {
 		return
 	}
-	w.after(w.laterUpTo(time.Second), w.crowd)
-	o := w.objects[w.names[w.later.IntN(len(w.names))]]
+	w.after(w.upTo(time.Second), w.crowd)
+	o := w.objects[w.names[w.rng.IntN(len(w.names))]]
 	switch owners := o.owners(); {
 	case w.now < w.rush:
 	case len(owners) == 1 && owners[0] >= 2 && o.configured > 2:

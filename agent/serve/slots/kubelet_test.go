@@ -188,7 +188,7 @@ func (n *node) crash() {
 	n.epoch++
 	if p := n.admitting; p != nil {
 		if len(n.calls) == 0 && !p.live && n.w.oneIn(2) { // the next agent gets the call, for IDs of the list of this one
-			p.stalled = n.w.now + n.w.laterUpTo(6*time.Second)
+			p.stalled = n.w.now + n.w.upTo(6*time.Second)
 		} else {
 			n.reject(p)
 		}

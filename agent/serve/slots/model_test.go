@@ -15,7 +15,7 @@ import (
 
 // runSchedules runs a range of seeds on all processors, up to the first that violates an
 // invariant. Without a violation, that is the one after the last.
-func runSchedules(first, last uint64, former bool) (total stats, violated uint64) {
+func runSchedules(first, last uint64) (total stats, violated uint64) {
 	var (
 		workers sync.WaitGroup
 		mu      sync.Mutex
@@ -33,7 +33,7 @@ func runSchedules(first, last uint64, former bool) (total stats, violated uint64
 				if done {
 					return
 				}
-				w := newWorld(seed, former, false)
+				w := newWorld(seed, false)
 				w.run()
 				mu.Lock()
 				total.add(w.stats)
@@ -79,11 +79,7 @@ func (s *stats) add(o stats) {
 //   - the requests: the patches and their tests as JSON, responses like 409 and 500, and
 //     watches that begin again
 type world struct {
-	rng *rand.Rand
-	// later is for choices that were added later, so that rng draws what it drew before. A
-	// former world has none of them.
-	later     *rand.Rand
-	former    bool
+	rng       *rand.Rand
 	lives     int           // how often the usual time Pods live
 	crowded   bool          // see crowd
 	rush      time.Duration // the kubelets do not call the agents until then
@@ -143,19 +139,8 @@ func (w *world) upTo(limit time.Duration) time.Duration {
 	return time.Duration(w.rng.Int64N(int64(limit)))
 }
 
-// oneIn reports whether a choice that was added later is made, one time in n.
-func (w *world) oneIn(n int) bool { return !w.former && w.later.IntN(n) == 0 }
-
-// aside does what former worlds did not do, with other random numbers than the rest.
-func (w *world) aside(do func()) {
-	w.rng, w.later = w.later, w.rng
-	do()
-	w.rng, w.later = w.later, w.rng
-}
-
-func (w *world) laterUpTo(limit time.Duration) time.Duration {
-	return time.Duration(w.later.Int64N(int64(limit)))
-}
+// oneIn reports whether a choice is made, one time in n.
+func (w *world) oneIn(n int) bool { return w.rng.IntN(n) == 0 }
 
 func (w *world) chance(percent int) bool { return w.rng.IntN(100) < percent }
 
@@ -178,9 +163,9 @@ const (
 	calmTime = 20 * time.Second
 )
 
-func newWorld(seed uint64, former, verbose bool) *world {
+func newWorld(seed uint64, verbose bool) *world {
 	w := &world{
-		rng: rand.New(rand.NewPCG(seed, 0)), later: rand.New(rand.NewPCG(seed, 1)), former: former, lives: 1,
+		rng: rand.New(rand.NewPCG(seed, 0)), lives: 1,
 		objects: map[string]*object{}, version: 1, verbose: verbose,
 		faults: map[fault]bool{}, excused: map[slots.Ref]bool{}, edited: map[slots.Ref]bool{},
 	}
