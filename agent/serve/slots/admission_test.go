@@ -137,7 +137,6 @@ func (n *node) prefer(r *request, ids []int) []int {
 				n.w.fail("%s suggests %v of %v, but %d are needed", n.name, c.IDs, ids, r.count)
 				return chosen
 			}
-			n.checkPreference(r, ids, c.IDs)
 			return slices.Clone(c.IDs)
 		default:
 			n.do(c)
