@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/device"
@@ -22,14 +23,16 @@ import (
 	"akri.sh/akri/agent/serve/slots"
 )
 
-// startingKubelet is a kubelet that starts when the test says so. It counts its
+// startingKubelet is a kubelet without Pods that starts when the test says so. It counts its
 // lists.
 type startingKubelet struct {
-	*memoryKubelet
 	starts chan struct{}
 	lists  atomic.Int32
 	during func() // called during each list, if not nil
 }
+
+// Clean implements [plugins].
+func (k *startingKubelet) Clean() error { return nil }
 
 // Run implements [plugins].
 func (k *startingKubelet) Run(ctx context.Context, started func()) error {
@@ -43,21 +46,38 @@ func (k *startingKubelet) Run(ctx context.Context, started func()) error {
 	}
 }
 
+// Serve implements [plugins].
+func (k *startingKubelet) Serve(ctx context.Context, _ string, _ plugin.DevicePluginServer) {
+	<-ctx.Done()
+}
+
 // List implements observer.Lister.
-func (k *startingKubelet) List(ctx context.Context) (kubelet.Listing, error) {
+func (k *startingKubelet) List(context.Context) (kubelet.Listing, error) {
 	k.lists.Add(1)
-	listing, err := k.memoryKubelet.List(ctx)
 	if k.during != nil {
 		k.during()
 	}
-	return listing, err
+	return nil, nil
 }
+
+// Available implements observer.Pods.
+func (k *startingKubelet) Available() bool { return true }
+
+// Watch implements observer.Pods.
+func (k *startingKubelet) Watch(ctx context.Context, to kubelet.PodEvents) error {
+	to.Synced()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Close implements observer.Lister and observer.Pods.
+func (k *startingKubelet) Close() error { return nil }
 
 // alone returns a server without an API server, its kubelet, and how to run it, in a
 // bubble.
 func alone(t *testing.T, log *slog.Logger, registry *prometheus.Registry) (s *Server, k *startingKubelet, run func() (stop func())) {
 	t.Helper()
-	k = &startingKubelet{memoryKubelet: newMemoryKubelet("node-a", t.Errorf), starts: make(chan struct{})}
+	k = &startingKubelet{starts: make(chan struct{})}
 	config := &rest.Config{Host: "http://127.0.0.1:1"}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

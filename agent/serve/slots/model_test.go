@@ -71,13 +71,7 @@ func (s *stats) add(o stats) {
 // the order of its time.
 //
 // Only the machine is the real one: claims, observations and the cache of Instances are
-// modelled. TestNodes of agent/serve/deviceplugin runs the real ones, and it alone covers
-//   - a kubelet that has restarted, and whose list is empty although it looks complete:
-//     here, the observer always knows that, and reports the resources as Open
-//   - how the observer compares the kubelet's list with the Pods, and so plain init
-//     containers and Pods that the kubelet admits again
-//   - the requests: the patches and their tests as JSON, responses like 409 and 500, and
-//     watches that begin again
+// modelled. Their own packages test them, and e2e/slots tests all of them on real nodes.
 type world struct {
 	rng       *rand.Rand
 	lives     int           // how often the usual time Pods live
