@@ -302,10 +302,10 @@ func (n *node) same(r *request) bool {
 }
 
 // current reports whether the agent knows the Instances whose slots a Pod has: they may have
-// been created again.
+// been created again, or the node may have left them for a moment.
 func (n *node) current(r *request) bool {
 	return !slices.ContainsFunc(r.answer, func(ref slots.Ref) bool {
-		return n.known[ref.Instance].Version < n.w.objects[ref.Instance].created
+		return n.known[ref.Instance].Version < n.w.objects[ref.Instance].created || n.left(ref.Instance)
 	})
 }
 
