@@ -35,7 +35,7 @@ type omission struct {
 // device, so that a container does not get a mixture. NAME_HASH of one property takes
 // precedence over NAME of another.
 func environment(devices []device.Device) (map[string]string, []omission) {
-	variables, room := map[string]string{}, maxEnvironmentBytes
+	variables, left := map[string]string{}, maxEnvironmentBytes
 	omitted := make([][]string, len(devices))
 	add := func(i int, suffix string) {
 		for _, name := range slices.Sorted(maps.Keys(devices[i].Properties)) {
@@ -45,11 +45,11 @@ func environment(devices []device.Device) (map[string]string, []omission) {
 				continue
 			}
 			invalid := name == suffix || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00")
-			if invalid || len(value) > maxValueBytes || len(name)+len(value) > room {
+			if invalid || len(value) > maxValueBytes || len(name)+len(value) > left {
 				omitted[i] = append(omitted[i], name)
 				continue
 			}
-			room -= len(name) + len(value)
+			left -= len(name) + len(value)
 			variables[name] = value
 		}
 	}

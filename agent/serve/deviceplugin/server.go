@@ -40,7 +40,7 @@ type Options struct {
 	Log       *slog.Logger
 	// Metrics registers the server's metrics.
 	Metrics prometheus.Registerer
-	// Heartbeat is told when the server's loop works and when it waits; may be nil.
+	// Heartbeat learns when the server's loop works and when it waits; may be nil.
 	Heartbeat *health.Loop
 	// Accounting is stuck while the kubelet does not show which slots are in use; may be nil.
 	Accounting *health.Loop

@@ -45,7 +45,7 @@ type allocator interface {
 	allocate(ctx context.Context, resource slots.Resource, ids []int) (*plugin.ContainerAllocateResponse, error)
 	// prefer chooses among the IDs that are available to the kubelet.
 	prefer(ctx context.Context, resource slots.Resource, available, must []int, size int) ([]int, error)
-	// unlisted is told that a call names an ID that is not in the last list, and whether
+	// unlisted reports that a call names an ID that is not in the last list, and whether
 	// that is the answer to an Allocate.
 	unlisted(ctx context.Context, resource slots.Resource, err error, answer bool)
 }

@@ -54,7 +54,7 @@ type Recorder struct {
 	node   string
 	log    *slog.Logger
 	limit  *rate.Limiter
-	wake   chan struct{} // has room for one: a series is due
+	wake   chan struct{} // capacity 1: a series is due
 
 	mu     sync.Mutex
 	events *aggregate

@@ -83,7 +83,7 @@ func (n *node) allocate(s *step) {
 	if n.w.faults[stalls] && n.w.chance(5) {
 		delay = n.w.stall(5 * time.Second)
 	}
-	delay = max(delay, n.w.rush-n.w.now)
+	delay = max(delay, n.w.busyUntil-n.w.now)
 	if n.w.faults[crashes] && !n.w.calm && !s.pod.live && n.w.oneIn(20) {
 		n.crashAfterChoice(r)
 	}
@@ -175,7 +175,7 @@ func (n *node) call(s *step) {
 	s.sent, s.moves = n.w.now, n.w.now-r.answered >= slots.SettleTime && !(n.same(r) && n.current(r))
 	n.calls[call], s.owned = s, n.owns(r)
 	for _, id := range r.ids {
-		n.touched[useOf(r.resource, id)] = n.w.now
+		n.namedAt[useOf(r.resource, id)] = n.w.now
 		n.delayID(r.resource, id)
 	}
 	n.w.after(deadline, func() {

@@ -25,7 +25,7 @@ type object struct {
 	edited     uint64     // the version when a user last changed it
 	created    uint64     // the version when it was created again
 	resized    uint64     // the version when its capacity was last changed
-	blurred    uint64     // the version when an owner was last written who need not know the capacity
+	exceeded   uint64     // the version when an owner was last written who need not know the capacity
 	history    []snapshot // the last ones
 	// since is when the owner of a slot was last changed.
 	since map[int]time.Duration
@@ -313,11 +313,11 @@ func (p *patch) write() bool {
 func (p *patch) checkCapacity() {
 	o := p.o
 	if known := p.aware && p.base.Version >= o.resized; !known || !p.fresh {
-		o.blurred = o.version
+		o.exceeded = o.version
 		o.w.stats.Checks.judge(capacity, false)
 		return
 	}
-	if o.w.stats.Checks.judge(capacity, p.base.Version >= o.blurred) && len(o.owners()) > o.capacity {
+	if o.w.stats.Checks.judge(capacity, p.base.Version >= o.exceeded) && len(o.owners()) > o.capacity {
 		o.w.fail("I3: %s has claimed %v of %s with capacity %d: %v", p.n.name, p.owners, o.name, o.capacity, o.usage)
 	}
 }
@@ -335,14 +335,14 @@ func (p *patch) end(outcome slots.Outcome, record *snapshot, gone bool) {
 	p.settled = true
 	numbers := slices.Sorted(maps.Keys(p.owners))
 	for _, number := range numbers {
-		p.n.touched[slots.Use{Resource: p.o.name, ID: v0.SlotName(p.o.name, number)}] = p.n.w.now
+		p.n.namedAt[slots.Use{Resource: p.o.name, ID: v0.SlotName(p.o.name, number)}] = p.n.w.now
 		ref := slots.Ref{Instance: p.o.name, Slot: number}
 		p.n.delay(ref, p.n.w.now)
 	}
 	if p.n.failed[p.o.name]++; outcome == slots.Written {
 		delete(p.n.failed, p.o.name)
 	}
-	if p.n.told[p.o.name] { // a machine may forget what it has left
+	if p.n.watched[p.o.name] { // a machine may forget what it has left
 		p.n.learn(p.o.name, record)
 	}
 	if p.release {
@@ -359,13 +359,13 @@ func (p *patch) end(outcome slots.Outcome, record *snapshot, gone bool) {
 // notify sends a change of an object to a node that watches it, in order, now or late.
 func (n *node) notify(o *object) {
 	selected := o.exists && o.labels[n.name]
-	if !selected && !n.told[o.name] || n.m == nil {
+	if !selected && !n.watched[o.name] || n.m == nil {
 		return
 	}
 	if n.w.now < n.cutOff {
 		return // it is listed again at the end of the outage
 	}
-	n.told[o.name] = selected
+	n.watched[o.name] = selected
 	record := o.record()
 	var e slots.Event = slots.InstanceRecorded{Instance: o.name, Record: record.Record}
 	switch {

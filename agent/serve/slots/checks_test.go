@@ -168,7 +168,7 @@ func (n *node) checkCommands(commands []slots.Command) {
 				if owner.Node != n.name {
 					n.w.fail("I1: %s releases %s of %q", n.name, ref, owner)
 				}
-				if n.onlyGhosts(ref) && !n.proven(ref, owner) { // the known limit in doc.go
+				if n.onlyForced(ref) && !n.proven(ref, owner) { // the known limit in doc.go
 					n.w.excused[ref] = true
 				}
 			}
@@ -207,9 +207,9 @@ func (n *node) proven(ref slots.Ref, owner v0.Owner) bool {
 	return n.given[ref] || found && (owner.VirtualID == "" || n.observedAt-since >= proofTime)
 }
 
-// onlyGhosts reports whether only containers of Pods that were deleted by force use a
+// onlyForced reports whether only containers of Pods that were deleted by force use a
 // slot.
-func (n *node) onlyGhosts(ref slots.Ref) bool {
+func (n *node) onlyForced(ref slots.Ref) bool {
 	return !slices.ContainsFunc(n.pods, func(p *pod) bool {
 		return !p.ended && slices.ContainsFunc(p.uses, func(u use) bool { return u.ref == ref })
 	})

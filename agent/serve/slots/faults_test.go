@@ -161,7 +161,7 @@ func (w *world) resize(o *object, capacity int) {
 }
 
 // crowd lowers the capacity of a device right after the kubelets have chosen IDs. The
-// device has one owner, whose slot is beyond the new capacity, and room for one more. The
+// device has one owner, whose slot is beyond the new capacity, and one more is free. The
 // kubelets' calls follow when all nodes know the new capacity. Calls that are chosen later
 // would not compete for different slots: the lists offer the same slots to all nodes.
 func (w *world) crowd() {
@@ -171,9 +171,9 @@ func (w *world) crowd() {
 	w.after(w.upTo(time.Second), w.crowd)
 	o := w.objects[w.names[w.rng.IntN(len(w.names))]]
 	switch owners := o.owners(); {
-	case w.now < w.rush:
+	case w.now < w.busyUntil:
 	case len(owners) == 1 && owners[0] >= 2 && o.configured > 2:
-		w.rush = w.now + 1100*time.Millisecond
+		w.busyUntil = w.now + 1100*time.Millisecond
 		for _, n := range w.nodes {
 			n.admit(&pod{containers: 1, requests: []request{{resource: slots.Resource{Name: o.name}, count: 1}}})
 		}
@@ -270,7 +270,7 @@ func (w *world) edit(o *object) {
 	w.excuse(slots.Ref{Instance: o.name, Slot: number})
 	o.own(number, owner)
 	o.changed()
-	o.edited, o.blurred = o.version, o.version
+	o.edited, o.exceeded = o.version, o.version
 	if n := w.node(owner.Node); owner.Node != "" && n == nil {
 		w.after(w.upTo(10*time.Second), func() {
 			if o.exists && o.usage[number] == owner {
@@ -303,7 +303,7 @@ func (n *node) end(p *pod, force bool) {
 	}
 	if force {
 		n.w.note("%s: a pod with %v is deleted by force", n.name, p.uses)
-		n.w.stats.Ghosts++
+		n.w.stats.Forced++
 		forget()
 		n.w.after(n.w.upTo(3*time.Second), stop)
 		return
@@ -344,8 +344,8 @@ func (n *node) observe() {
 	uses := n.m.Uses()
 	e := slots.PodsObserved{Since: n.m.Generation(), Began: n.w.now}
 	epoch, planned := n.epoch, n.observed
-	early := n.w.chance(50)
-	if early {
+	atBegin := n.w.chance(50)
+	if atBegin {
 		n.list(&e, uses)
 	}
 	n.observing = true
@@ -354,7 +354,7 @@ func (n *node) observe() {
 		if epoch != n.epoch {
 			return
 		}
-		if !early {
+		if !atBegin {
 			n.list(&e, uses)
 		}
 		undecided := slices.ContainsFunc(n.m.Uses(), func(u slots.Use) bool { return !slices.Contains(e.Listed, u) })
@@ -377,7 +377,7 @@ func (n *node) note(e slots.PodsObserved) {
 	n.observedAt = n.w.now
 	maps.DeleteFunc(n.listed, func(u slots.Use, _ time.Duration) bool { return !slices.Contains(e.Listed, u) })
 	for _, u := range e.Listed {
-		if _, found := n.listed[u]; !found && n.touched[u] <= e.Began && (u.Resource != configuration || n.attributes(u.ID)) {
+		if _, found := n.listed[u]; !found && n.namedAt[u] <= e.Began && (u.Resource != configuration || n.attributes(u.ID)) {
 			n.listed[u] = n.w.now
 		}
 	}

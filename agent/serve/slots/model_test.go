@@ -50,7 +50,7 @@ func runSchedules(first, last uint64) (total stats, violated uint64) {
 
 // stats show what the schedules reach.
 type stats struct {
-	Events, Granted, Groups, Several, Refused, Crashes, Ghosts, Landed int
+	Events, Granted, Groups, Several, Refused, Crashes, Forced, Landed int
 	// Checks are those that the schedules make.
 	Checks tally
 }
@@ -62,7 +62,7 @@ func (s *stats) add(o stats) {
 	s.Several += o.Several
 	s.Refused += o.Refused
 	s.Crashes += o.Crashes
-	s.Ghosts += o.Ghosts
+	s.Forced += o.Forced
 	s.Landed += o.Landed
 	s.Checks.add(o.Checks)
 }
@@ -76,7 +76,7 @@ type world struct {
 	rng       *rand.Rand
 	lives     int           // how often the usual time Pods live
 	crowded   bool          // see crowd
-	rush      time.Duration // the kubelets do not call the agents until then
+	busyUntil time.Duration // the kubelets do not call the agents until then
 	now       time.Duration
 	plan      plan
 	planned   int
