@@ -98,7 +98,7 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner, known uin
 	case own && !inst.shared && !s.held.Free() && owner != s.held:
 		owner = v0.Owner{} // through the other resource: no other node is concerned, so this one corrects it
 	case !own:
-		s.lateRelease = min(s.lateRelease, inst.version)
+		s.boundRelease(inst.version)
 	}
 	s.recorded = owner
 	if s.contested() != before.contested() {

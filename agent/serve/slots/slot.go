@@ -61,6 +61,8 @@ type patch struct {
 	version uint64
 }
 
+const anyVersion = math.MaxUint64
+
 // slot is what this node knows about one slot. A zero owner means none.
 type slot struct {
 	// recorded is the owner in the record, when no patch was in flight. It is none if this
@@ -81,8 +83,8 @@ type slot struct {
 
 	patch patch
 	// lateRelease is the latest version of the Instance for which a release was sent whose
-	// outcome is unknown, by this agent or an earlier one: it may still be applied to that
-	// version.
+	// outcome is unknown: it may still be applied to that version. An earlier agent may have
+	// sent one for anyVersion.
 	lateRelease uint64
 
 	// generation is that of the last call naming the slot or of its last settled patch.
@@ -139,14 +141,21 @@ func (s *slot) hold(owner v0.Owner, assumed bool) {
 // and the earlier agent's release may still reach the API server, at any version.
 func (s *slot) adopt(owner v0.Owner, now time.Duration) {
 	s.hold(owner, true)
-	s.asked, s.lateRelease = now, math.MaxUint64
+	s.asked, s.lateRelease = now, anyVersion
 }
 
 // prove records that the kubelet has named the slot as that of a container. An agent that
 // had sent a release would not have given the slot away, so none is sent after a version.
 func (s *slot) prove(version uint64) {
 	s.assumed = false
-	s.lateRelease = min(s.lateRelease, version)
+	s.boundRelease(version)
+}
+
+// boundRelease records that an earlier agent has sent no release for a later version.
+func (s *slot) boundRelease(version uint64) {
+	if s.lateRelease == anyVersion {
+		s.lateRelease = version
+	}
 }
 
 func (s *slot) free() bool { return s.owner().Free() }
