@@ -243,7 +243,7 @@ func (w *world) atRest(ref slots.Ref) bool {
 // in progress.
 func (n *node) knows(ref slots.Ref) bool {
 	state := n.m.State()
-	return len(state.Waiting) > 0 || slices.ContainsFunc(state.Instances, func(i slots.InstanceState) bool {
+	return state.Waiting > 0 || slices.ContainsFunc(state.Instances, func(i slots.InstanceState) bool {
 		return i.Name == ref.Instance && slices.ContainsFunc(i.Slots, func(s slots.SlotState) bool {
 			return s.Slot == ref.Slot && !(s.Owner.Free() && s.Held.Free() && s.Patch == "settled")
 		})

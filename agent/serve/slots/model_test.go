@@ -259,7 +259,7 @@ func (w *world) tick() {
 			continue
 		}
 		n.stepped = false
-		for _, v := range slots.Check(n.m.State()) {
+		for _, v := range n.m.Violations() {
 			w.fail("%s: %s", n.name, v)
 		}
 	}

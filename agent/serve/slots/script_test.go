@@ -27,7 +27,7 @@ func TestScripts(t *testing.T) {
 			for _, command := range m.Step(parseLine(t, d).event(m)) {
 				out = append(out, command.String())
 			}
-			for _, violation := range slots.Check(m.State()) {
+			for _, violation := range m.Violations() {
 				t.Errorf("%s: %s", d.Pos, violation)
 			}
 			if len(out) == 0 {
