@@ -95,13 +95,18 @@ func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, 
 			}
 		}
 	}
-	for _, ref := range g.slotsOf(owner.VirtualID) {
-		s := g.virtual[owner.VirtualID].slots[ref]
-		owned := (s.owner() == owner || s.want() == owner) && !s.ending()
-		// While the device is offline, the ID is unhealthy: the kubelet names it only for a
-		// later container of the same Pod. That one gets the slot also if the device has gone.
-		if owned && g.instances[ref.Instance].ready(s) || s.held == owner && m.recent(s) {
-			return ref, s, true
+	for _, owned := range [...]bool{true, false} { // a slot that is still being claimed comes last
+		for _, ref := range g.slotsOf(owner.VirtualID) {
+			s := g.virtual[owner.VirtualID].slots[ref]
+			if (s.owner() == owner) != owned {
+				continue
+			}
+			has := (owned || s.want() == owner) && !s.ending()
+			// While the device is offline, the ID is unhealthy: the kubelet names it only for a
+			// later container of the same Pod. That one gets the slot also if the device has gone.
+			if has && g.instances[ref.Instance].ready(s) || s.held == owner && m.recent(s) {
+				return ref, s, true
+			}
 		}
 	}
 	return Ref{}, nil, false
