@@ -11,9 +11,6 @@ import (
 )
 
 const (
-	// maxValueBytes is the longest value of an environment variable. With more than
-	// 128 KiB, including the name, Linux starts no program (MAX_ARG_STRLEN).
-	maxValueBytes = 32 << 10
 	// maxEnvironmentBytes bounds the names and values of a container's properties.
 	// By default, Linux accepts 2 MiB for the whole environment and the arguments (a
 	// quarter of the stack).
@@ -45,7 +42,7 @@ func environment(devices []device.Device) (map[string]string, []omission) {
 				continue
 			}
 			invalid := name == suffix || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00")
-			if invalid || len(value) > maxValueBytes || len(name)+len(value) > left {
+			if invalid || len(name)+len(value) > left {
 				omitted[i] = append(omitted[i], name)
 				continue
 			}
@@ -63,9 +60,8 @@ func environment(devices []device.Device) (map[string]string, []omission) {
 	for i, names := range omitted {
 		if len(names) > 0 {
 			omissions = append(omissions, omission{devices[i], reasonOmitted, fmt.Sprintf(
-				"a container gets the device without %d environment variables, which are invalid or too large "+
-					"(%d bytes each, %d bytes in all): %s",
-				len(names), maxValueBytes, maxEnvironmentBytes, text.Truncate(strings.Join(names, ", "), maxOmittedBytes))})
+				"a container gets the device without %d environment variables, which are invalid or too large (%d bytes in all): %s",
+				len(names), maxEnvironmentBytes, text.Truncate(strings.Join(names, ", "), maxOmittedBytes))})
 		}
 	}
 	return variables, omissions
