@@ -172,8 +172,6 @@ func (n *node) checkCommands(commands []slots.Command) {
 					n.w.excused[ref] = true
 				}
 			}
-		case slots.Answer:
-			n.checkUnavailable(c)
 		}
 	}
 }
@@ -230,26 +228,6 @@ func (n *node) countConflicts() {
 	for _, name := range n.w.names {
 		for number := range maxSlot {
 			n.w.stats.Checks.judge(conflict, !n.mayReport(slots.Ref{Instance: name, Slot: number}))
-		}
-	}
-}
-
-// checkUnavailable checks that IDs that cannot be claimed become unhealthy: an error
-// costs a Deployment ten failed Pods a second, an unhealthy ID none.
-func (n *node) checkUnavailable(a slots.Answer) {
-	s := n.calls[a.Call]
-	if s == nil || !errors.Is(a.Err, slots.ErrUnavailable) {
-		return
-	}
-	r := s.pod.requests[s.request]
-	if r.resource.Group {
-		return
-	}
-	for _, inst := range n.m.State().Instances {
-		for _, slot := range inst.Slots {
-			if inst.Name == r.resource.Name && inst.Shared && slot.Healthy && slot.Owner.Free() {
-				n.w.fail("%s: %s-%d is healthy after a call was refused: %v", n.name, inst.Name, slot.Slot, a.Err)
-			}
 		}
 	}
 }

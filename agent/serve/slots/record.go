@@ -138,10 +138,11 @@ func (m *Machine) settle(inst *instance, numbers []int, kind patchKind, wrote bo
 		if s.ending() || wrote && sent > 0 {
 			s.recorded = s.patch.owner
 		}
+		ids := m.virtualIDs(s)
 		s.patch = patch{}
 		m.exclude(s)
 		if inst.group != nil {
-			inst.group.exclude(m.virtualIDs(s), m.generation)
+			inst.group.exclude(ids, m.generation)
 		}
 	}
 	return sent
