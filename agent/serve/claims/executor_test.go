@@ -36,12 +36,11 @@ func TestSilence(t *testing.T) {
 					return nil, r.Context().Err()
 				})
 				e := newExecutor(t, silent)
-				ref := types.NamespacedName{Namespace: "default", Name: "cam"}
 				if tc.known {
 					e.store.Keep(known())
 				}
 				start := time.Now()
-				got := e.Claim(t.Context(), ref, map[int]v0.Owner{0: {Node: "node-a"}})
+				got := e.Claim(t.Context(), cam, firstSlot)
 				if took := time.Since(start); took > Deadline {
 					t.Errorf("took %s", took)
 				}
@@ -90,7 +89,7 @@ func TestRefusals(t *testing.T) {
 				instance.UID = tc.known
 				e.store.Keep(instance)
 			}
-			got := e.Claim(t.Context(), types.NamespacedName{Namespace: "default", Name: "cam"}, map[int]v0.Owner{0: {Node: "node-a"}})
+			got := e.Claim(t.Context(), cam, firstSlot)
 			if got.Outcome != slots.Refused || got.Gone || got.Record != nil {
 				t.Errorf("got %+v", got)
 			}
@@ -100,6 +99,12 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 }
+
+// What the tests claim.
+var (
+	cam       = types.NamespacedName{Namespace: "default", Name: "cam"}
+	firstSlot = slots.Claim{Owners: map[int]v0.Owner{0: {Node: "node-a"}}}
+)
 
 func known() *v0.Instance {
 	return &v0.Instance{ObjectMeta: metav1.ObjectMeta{

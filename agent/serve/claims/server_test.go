@@ -90,13 +90,13 @@ func TestClaimAndRelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ref := instance(t, c, namespace, name, start)
 			a, b := claims.New(c, &claims.MemoryStore{}, "akri-agent."+"node-a"), claims.New(c, &claims.MemoryStore{}, "akri-agent."+"node-b")
-			if got := a.Claim(t.Context(), ref, owned("node-a", 0)); got.Outcome != slots.Written {
+			if got := a.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-a", 0)}); got.Outcome != slots.Written {
 				t.Fatalf("claim of a free slot: %+v", got)
 			}
-			if got := a.Claim(t.Context(), ref, owned("node-a", 0, 1)); got.Outcome != slots.Written {
+			if got := a.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-a", 0, 1)}); got.Outcome != slots.Written {
 				t.Fatalf("claim of an owned and a free slot: %+v", got)
 			}
-			if got := b.Claim(t.Context(), ref, owned("node-b", 1)); got.Outcome != slots.Refused || got.Record == nil ||
+			if got := b.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-b", 1)}); got.Outcome != slots.Refused || got.Record == nil ||
 				got.Record.Usage[1].Node != "node-a" {
 				t.Fatalf("claim of another node's slot: %+v", got)
 			}
@@ -106,7 +106,7 @@ func TestClaimAndRelease(t *testing.T) {
 			if got := a.Release(t.Context(), ref, owned("node-a", 0, 1)); got.Outcome != slots.Written {
 				t.Fatalf("release: %+v", got)
 			}
-			if got := b.Claim(t.Context(), ref, owned("node-b", 1)); got.Outcome != slots.Written {
+			if got := b.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-b", 1)}); got.Outcome != slots.Written {
 				t.Fatalf("claim of a released slot: %+v", got)
 			}
 			if got := usage(t, c, ref); !got[0].Free() || got[1].Node != "node-b" {
@@ -169,7 +169,7 @@ func TestLostAnswers(t *testing.T) {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
 			ref := instance(t, plain, namespace, fmt.Sprintf("lost-%d", i), nil)
 			l.mode.Store(mode)
-			if got := e.Claim(t.Context(), ref, owned("node-a", 0)); got.Outcome != slots.Written {
+			if got := e.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-a", 0)}); got.Outcome != slots.Written {
 				t.Fatalf("claim: %+v", got)
 			}
 			if got := usage(t, plain, ref); got[0].Node != "node-a" {
@@ -217,17 +217,17 @@ func TestLatePatches(t *testing.T) {
 	group := map[int]v0.Owner{0: {Node: "node-a", VirtualID: "4"}}
 
 	released := instance(t, plain, namespace, "late-1", nil)
-	write(e.Claim(t.Context(), released, group))
+	write(e.Claim(t.Context(), released, slots.Claim{Owners: group}))
 	l.mode.Store(holdBack)
 	write(e.Release(t.Context(), released, group))
-	write(e.Claim(t.Context(), released, group)) // for the next container
+	write(e.Claim(t.Context(), released, slots.Claim{Owners: group})) // for the next container
 	arrive(released, "C:4:node-a")
 
 	claimed := instance(t, plain, namespace, "late-2", nil)
 	l.mode.Store(holdBack)
-	write(e.Claim(t.Context(), claimed, group))
+	write(e.Claim(t.Context(), claimed, slots.Claim{Owners: group}))
 	write(e.Release(t.Context(), claimed, group))
-	write(other.Claim(t.Context(), claimed, owned("node-b", 0)))
+	write(other.Claim(t.Context(), claimed, slots.Claim{Owners: owned("node-b", 0)}))
 	arrive(claimed, "node-b")
 }
 
@@ -254,7 +254,8 @@ func TestProbe(t *testing.T) {
 	}
 
 	ref.Name = "probe-2"
-	for what, got := range map[string]claims.Result{"probe": probe(), "claim": a.Claim(t.Context(), ref, owned("node-a", 0))} {
+	claimed := a.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-a", 0)})
+	for what, got := range map[string]claims.Result{"probe": probe(), "claim": claimed} {
 		if got.Outcome != slots.Refused || got.Record != nil || got.Err == nil || !got.Gone {
 			t.Errorf("%s without an Instance: %+v", what, got)
 		}

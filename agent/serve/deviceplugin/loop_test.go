@@ -166,3 +166,22 @@ func TestGivenDuringAnObservation(t *testing.T) {
 		}
 	})
 }
+
+// Triggers lead to about one observation a second, however many there are: owners of slots
+// change as often as other nodes' Pods do.
+func TestTriggersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, k, run := alone(t, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		defer run()()
+		time.Sleep(maxInterval / 4) // after the observations of the beginning
+		before := k.lists.Load()
+		const seconds = 10
+		for range seconds * 100 {
+			s.observeSoon()
+			time.Sleep(10 * time.Millisecond)
+		}
+		if got := k.lists.Load() - before; got < seconds || got > burst+seconds*maxTriggerRate+3 {
+			t.Errorf("%d lists in %d s", got, seconds)
+		}
+	})
+}

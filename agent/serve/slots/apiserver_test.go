@@ -339,21 +339,26 @@ func (p *patch) end(outcome slots.Outcome, record *snapshot, gone bool) {
 		ref := slots.Ref{Instance: p.o.name, Slot: number}
 		p.n.delay(ref, p.n.w.now)
 	}
-	if p.n.failed[p.o.name]++; outcome == slots.Written {
+	switch {
+	case outcome != slots.Written:
+		p.n.failed[p.o.name]++
+	case p.n.failed[p.o.name] > 0: // what could not be claimed follows
 		delete(p.n.failed, p.o.name)
+		for number := range maxSlot {
+			p.n.delay(slots.Ref{Instance: p.o.name, Slot: number}, p.n.w.now)
+		}
 	}
 	if p.n.watched[p.o.name] { // a machine may forget what it has left
 		p.n.learn(p.o.name, record)
 	}
+	result := slots.Result{Outcome: outcome, Record: record.event(), Gone: gone}
 	if p.release {
-		p.n.step(slots.ReleaseSettled{
-			Instance: p.o.name, Slots: numbers, Outcome: outcome, Record: record.event(), Tried: p.version, Gone: gone,
-		})
+		result.Tried = p.version
+		p.n.step(slots.ReleaseSettled{Instance: p.o.name, Slots: numbers, Result: result})
 		return
 	}
-	p.n.step(slots.ClaimSettled{
-		Instance: p.o.name, Slots: numbers, Outcome: outcome, Record: record.event(), Gone: gone, Kept: p.kept,
-	})
+	result.Kept = p.kept
+	p.n.step(slots.ClaimSettled{Instance: p.o.name, Slots: numbers, Result: result})
 }
 
 // notify sends a change of an object to a node that watches it, in order, now or late.

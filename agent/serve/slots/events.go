@@ -128,38 +128,38 @@ type PreferenceAsked struct {
 	Size      int
 }
 
-// ClaimSettled is the result of a [Claim].
-type ClaimSettled struct {
-	Instance string
-	Slots    []int
-	Outcome  Outcome
+// Result is what became of a patch.
+type Result struct {
+	Outcome Outcome
 	// Record is the record last read or written; nil if there was no response.
 	Record *Record
 	// Gone reports that the Instance does not exist.
 	Gone bool
-	// Kept reports that slots had their owner already, so that no patch, or none of
+	// Kept reports that a claim found slots with their owner, so that no patch, or none of
 	// known outcome, gave it to them.
 	Kept bool
+	// Tried is the latest version for which a patch of unknown outcome was sent.
+	Tried uint64
+}
+
+// ClaimSettled is the result of a [Claim].
+type ClaimSettled struct {
+	Instance string
+	Slots    []int
+	Result
 }
 
 // ReleaseSettled is the result of a [Release].
 type ReleaseSettled struct {
 	Instance string
 	Slots    []int
-	Outcome  Outcome
-	Record   *Record
-	// Tried is the latest version for which a patch of unknown outcome was sent.
-	Tried uint64
-	// Gone reports that the Instance does not exist.
-	Gone bool
+	Result
 }
 
-// ProbeSettled is the result of a [Probe].
+// ProbeSettled is the result of a [Probe]. Its record is one that was read.
 type ProbeSettled struct {
 	Instance string
-	Outcome  Outcome
-	// Record is the record that was read; nil if there was no response.
-	Record *Record
+	Result
 }
 
 // PodsObserved is an observation of the kubelet and its Pods.

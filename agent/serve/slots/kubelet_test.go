@@ -278,11 +278,11 @@ func (n *node) probe(instance string) {
 		outcome, record := slots.Written, o.record()
 		if n.w.now < n.cutOff || n.w.now < n.forbidden || !o.exists || n.known[instance].Version < o.created {
 			n.failed[instance]++
-			n.step(slots.ProbeSettled{Instance: instance, Outcome: slots.Refused})
+			n.step(slots.ProbeSettled{Instance: instance, Result: slots.Result{Outcome: slots.Refused}})
 			return
 		}
 		n.learn(instance, &record)
-		n.step(slots.ProbeSettled{Instance: instance, Outcome: outcome, Record: &record.Record})
+		n.step(slots.ProbeSettled{Instance: instance, Result: slots.Result{Outcome: outcome, Record: &record.Record}})
 	})
 }
 

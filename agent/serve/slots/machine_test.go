@@ -108,7 +108,7 @@ func TestFailedClaims(t *testing.T) {
 			for _, c := range commands {
 				if _, ok := c.(slots.Claim); ok {
 					times = append(times, now)
-					m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{0}, Outcome: slots.Refused})
+					m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{0}, Result: slots.Result{Outcome: slots.Refused}})
 				}
 			}
 			at, found := m.Deadline()
@@ -118,7 +118,7 @@ func TestFailedClaims(t *testing.T) {
 			now = at
 			commands = m.Step(slots.Ticked{Now: now})
 		}
-		m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{0}, Outcome: slots.Refused}) // one may be in flight
+		m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{0}, Result: slots.Result{Outcome: slots.Refused}}) // one may be in flight
 		return m, times
 	}
 	m, here := claims("node-a")
@@ -138,7 +138,7 @@ func TestFailedClaims(t *testing.T) {
 
 	m.Step(slots.AllocateRequested{Call: 2, Resource: slots.Resource{Name: "usb"}, IDs: []int{1}})
 	written := slots.Record{Version: 2, Usage: map[int]v0.Owner{1: {Node: "node-a"}}}
-	for _, c := range m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{1}, Record: &written}) {
+	for _, c := range m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{1}, Result: slots.Result{Record: &written}}) {
 		if claim, ok := c.(slots.Claim); ok && len(claim.Owners) == 1 && claim.Owners[0].Node == "node-a" {
 			return
 		}

@@ -95,10 +95,13 @@ func (l *scriptLine) version(option string) uint64 {
 	return uint64(l.number(cmp.Or(l.options[option], "0")))
 }
 
-func (l *scriptLine) outcome() slots.Outcome {
-	return map[string]slots.Outcome{
-		"written": slots.Written, "refused": slots.Refused, "unknown": slots.Unknown,
-	}[l.options["outcome"]]
+func (l *scriptLine) result() slots.Result {
+	return slots.Result{
+		Outcome: map[string]slots.Outcome{
+			"written": slots.Written, "refused": slots.Refused, "unknown": slots.Unknown,
+		}[l.options["outcome"]],
+		Record: l.record(), Gone: l.options["gone"] != "", Kept: l.options["kept"] != "", Tried: l.version("tried"),
+	}
 }
 
 // uses parses the IDs that containers have: SLOT or RESOURCE/ID.
@@ -167,25 +170,11 @@ func (l *scriptLine) event(m *slots.Machine) slots.Event {
 			Available: l.numbers(strings.Fields(l.options["available"])), Must: l.numbers(strings.Fields(l.options["must"])),
 		}
 	case "claimed":
-		return slots.ClaimSettled{
-			Instance: l.word(0),
-			Slots:    l.numbers(l.words[1:]),
-			Outcome:  l.outcome(),
-			Record:   l.record(),
-			Gone:     l.options["gone"] != "",
-			Kept:     l.options["kept"] != "",
-		}
+		return slots.ClaimSettled{Instance: l.word(0), Slots: l.numbers(l.words[1:]), Result: l.result()}
 	case "probed":
-		return slots.ProbeSettled{Instance: l.word(0), Outcome: l.outcome(), Record: l.record()}
+		return slots.ProbeSettled{Instance: l.word(0), Result: l.result()}
 	case "released":
-		return slots.ReleaseSettled{
-			Instance: l.word(0),
-			Slots:    l.numbers(l.words[1:]),
-			Outcome:  l.outcome(),
-			Record:   l.record(),
-			Tried:    l.version("tried"),
-			Gone:     l.options["gone"] != "",
-		}
+		return slots.ReleaseSettled{Instance: l.word(0), Slots: l.numbers(l.words[1:]), Result: l.result()}
 	case "observed":
 		since := m.Generation()
 		if l.options["since"] != "" {
