@@ -116,6 +116,36 @@ func alone(t *testing.T, log *slog.Logger, registry *prometheus.Registry) (s *Se
 	}
 }
 
+var usb = types.NamespacedName{Namespace: "default", Name: "usb"}
+
+// A device that is offline or gone is offered to no further container.
+func TestOnlyOnlineDevicesAreOffered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, run := alone(t, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		defer run()()
+		one := device.Device{Instance: types.NamespacedName{Namespace: "default", Name: "usb-0a11c8"}, Configuration: usb.Name, Capacity: 2}
+		online := one
+		online.Online = true
+		for _, tc := range []struct {
+			list []device.Device
+			want int // healthy IDs
+		}{{[]device.Device{online}, 2}, {[]device.Device{one}, 0}, {[]device.Device{online}, 2}, {nil, 0}} {
+			s.Publish(usb, tc.list)
+			got, err := ask(t.Context(), s, func() (healthy int) {
+				for _, h := range s.resources[one.Instance.Name].list {
+					if h.Healthy {
+						healthy++
+					}
+				}
+				return healthy
+			})
+			if err != nil || got != tc.want {
+				t.Errorf("%d IDs are healthy after %+v (%v), want %d", got, tc.list, err, tc.want)
+			}
+		}
+	})
+}
+
 // A kubelet that has started may have lost Pods, so it is observed at once.
 func TestKubeletStartIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -152,9 +182,7 @@ func TestGivenDuringAnObservation(t *testing.T) {
 				give()
 			}
 		}
-		s.Publish(types.NamespacedName{Namespace: "default", Name: "usb"}, []device.Device{
-			{Instance: name, Configuration: "usb", ID: name.Name, Capacity: 1, Online: true},
-		})
+		s.Publish(usb, []device.Device{{Instance: name, Configuration: usb.Name, ID: name.Name, Capacity: 1, Online: true}})
 		defer run()()
 		time.Sleep(maxInterval / 4) // after the observations of the beginning, long before the next
 		before := k.lists.Load()
