@@ -118,7 +118,7 @@ func alone(t *testing.T, log *slog.Logger, registry *prometheus.Registry) (s *Se
 
 var usb = types.NamespacedName{Namespace: "default", Name: "usb"}
 
-// A device that is offline or gone is offered to no further container.
+// A device that is offline or gone is offered to no further container, and then forgotten.
 func TestOnlyOnlineDevicesAreOffered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, run := alone(t, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
@@ -142,6 +142,10 @@ func TestOnlyOnlineDevicesAreOffered(t *testing.T) {
 			if err != nil || got != tc.want {
 				t.Errorf("%d IDs are healthy after %+v (%v), want %d", got, tc.list, err, tc.want)
 			}
+		}
+		time.Sleep(slots.Quiet + time.Second)
+		if known, err := ask(t.Context(), s, func() int { return len(s.devices.known) + len(s.resources) }); err != nil || known > 0 {
+			t.Errorf("the device that has gone is not forgotten (%v)", err)
 		}
 	})
 }
