@@ -11,7 +11,9 @@ import (
 )
 
 // state is what the record and the containers of this node say of a slot. It follows from
-// the slot's fields, so that there are no others.
+// the slot's fields, so that there are no others. A slot usually goes from free to recorded
+// when its claim is written, to inUse when the call is answered, back to recorded when an
+// observation shows that the container has terminated, and to free when that is written.
 type state int
 
 const (
