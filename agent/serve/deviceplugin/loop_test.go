@@ -3,6 +3,7 @@ package deviceplugin
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,6 +132,9 @@ func TestOnlyOnlineDevicesAreOffered(t *testing.T) {
 			want int // healthy IDs
 		}{{[]device.Device{online}, 2}, {[]device.Device{one}, 0}, {[]device.Device{online}, 2}, {nil, 0}} {
 			s.Publish(usb, tc.list)
+			if ids, err := s.prefer(t.Context(), slots.Resource{Name: one.Instance.Name}, []int{1, 0}, nil, 1); !slices.Equal(ids, []int{0}) {
+				t.Errorf("the preferred IDs are %v (%v)", ids, err)
+			}
 			got, err := ask(t.Context(), s, func() (healthy int) {
 				for _, h := range s.resources[one.Instance.Name].list {
 					if h.Healthy {
