@@ -180,7 +180,7 @@ soak: kubernetes build ## Run random and heavy tests, each for DURATION: make so
 	@echo "DURATION=$(DURATION) SEED=$(SEED)"
 	@$(GATE) soak-schedules soak-fuzz soak-kills soak-churn soak-tenant soak-hostile soak-handlers
 soak-schedules:
-	$(call gotest,.,./agent/serve/slots ./agent/serve/deviceplugin,-timeout=24h -count=1 -run=TestSoak)
+	$(call gotest,.,./agent/serve/slots,-timeout=24h -count=1 -run=TestSoak)
 soak-fuzz:
 	@for fuzzer in $(FUZZERS); do echo "$$fuzzer" && \
 		go test -timeout=24h -run=NONE -fuzz="^$${fuzzer#*:}\$$" -fuzztime=$(AKRI_SOAK) ./$${fuzzer%:*} || exit 1; done

@@ -129,7 +129,7 @@ func TestAgentsWorkUnderThePolicies(t *testing.T) {
 	c.sees(name, seenBy("a", "b", "c"), device)
 	c.sees(name, seenBy("a", "b", "c"), device) // nothing to do
 	key, slot := types.NamespacedName{Namespace: w.Namespace, Name: name}, map[int]v0.Owner{1: {Node: "b"}}
-	if got := b.claims.Claim(t.Context(), key, slot); got.Outcome != slots.Written {
+	if got := b.claims.Claim(t.Context(), key, slots.Claim{Owners: slot}); got.Outcome != slots.Written {
 		t.Fatalf("claim: %+v", got)
 	}
 

@@ -122,7 +122,7 @@ func TestAnAgentThatReturnsPublishesItselfAgain(t *testing.T) {
 	w.seenBy(sharedName, a, b)
 	w.seenBy(localName, b)
 	device := types.NamespacedName{Namespace: w.Namespace, Name: sharedName}
-	if got := dying.Claim(t.Context(), device, map[int]v0.Owner{1: {Node: b}}); got.Outcome != slots.Written {
+	if got := dying.Claim(t.Context(), device, slots.Claim{Owners: map[int]v0.Owner{1: {Node: b}}}); got.Outcome != slots.Written {
 		t.Fatal(got.Err)
 	}
 
@@ -146,7 +146,7 @@ func TestAnAgentThatReturnsPublishesItselfAgain(t *testing.T) {
 	w.seenBy(localName, b)
 	w.condition(b, corev1.ConditionTrue)
 	w.seenBy(sharedName, a, b)
-	if got := back.Claim(t.Context(), device, map[int]v0.Owner{1: {Node: b}}); got.Outcome != slots.Written {
+	if got := back.Claim(t.Context(), device, slots.Claim{Owners: map[int]v0.Owner{1: {Node: b}}}); got.Outcome != slots.Written {
 		t.Fatal(got.Err)
 	}
 	c := w.node("c")

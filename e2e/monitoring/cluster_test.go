@@ -38,7 +38,6 @@ var neverOnCluster = map[string]string{
 	"AkriReconcilePanics":            "only a bug causes it",
 	"AkriAllocationsRefused":         "a refused claim makes the node offer no device, so that refusals do not last",
 	"AkriSlotReleasesSlow":           "releases would have to take more than ten seconds, which are not compressed",
-	"AkriSlotInvariantViolated":      "only a bug causes it",
 	"AkriWebhookSlow":                "reviews would have to take more than five seconds, which are not compressed",
 	"AkriWebhookCertificateExpiring": "the webhook renews its certificate long before",
 	"AkriRestarting":                 "the kubelet delays restarts, which is not compressed",

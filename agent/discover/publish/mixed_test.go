@@ -57,11 +57,13 @@ func (m *mixed) owns(want map[string]v0.SlotOwner) {
 func (m *mixed) own(slot int, owned bool) {
 	m.t.Helper()
 	owners := map[int]v0.Owner{slot: {Node: "node-a"}}
-	do := m.claims.Release
+	var result claims.Result
 	if owned {
-		do = m.claims.Claim
+		result = m.claims.Claim(m.t.Context(), m.name, slots.Claim{Owners: owners})
+	} else {
+		result = m.claims.Release(m.t.Context(), m.name, owners)
 	}
-	if result := do(m.t.Context(), m.name, owners); result.Outcome != slots.Written {
+	if result.Outcome != slots.Written {
 		m.t.Errorf("slot %d, owned: %t: %+v", slot, owned, result)
 	}
 }

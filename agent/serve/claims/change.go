@@ -74,7 +74,7 @@ func (c change) patch(instance *v0.Instance) (jsonpatch.Patch, error) {
 	case len(patch) == 0:
 	case pinned:
 		patch = append(jsonpatch.Patch{jsonpatch.Test("/metadata/resourceVersion", instance.ResourceVersion)}, patch...)
-	default: // an Instance that is created again waits for its former owners
+	default: // not an Instance that is created again, whose owners may not be written yet
 		tests := jsonpatch.Patch{jsonpatch.Test("/metadata/uid", instance.UID)}
 		if len(to) > 0 { // without the label, the node's agent would not see that it owns a slot
 			tests = append(tests, jsonpatch.Test(jsonpatch.Pointer("metadata", "labels", label), value))

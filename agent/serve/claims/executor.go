@@ -56,37 +56,18 @@ func New(client dynamic.Interface, store Store, manager string) *Executor {
 	return &Executor{client: client.Resource(v0.InstanceResource), store: store, manager: manager}
 }
 
-// Result is the outcome of a claim or a release.
+// Result is the outcome of a claim, a release or a probe.
 type Result struct {
-	Outcome slots.Outcome
-	// Record is the record that was written, or read after a refusal; nil if the API
-	// server returned none.
-	Record *slots.Record
-	// Tried is the latest version for which a patch of unknown outcome was sent.
-	Tried uint64
-	// Gone reports that the Instance does not exist.
-	Gone bool
-	// Kept reports that a claim found slots which had their owner already.
-	Kept bool
+	slots.Result
 	// Err is the reason if the outcome is not Written.
 	Err error
 }
 
-// Claim gives owners to free slots. A slot that already has the owner keeps it. Claim
-// changes all slots or none.
-func (e *Executor) Claim(ctx context.Context, instance types.NamespacedName, owners map[int]v0.Owner) Result {
-	return e.claim(ctx, instance, owners, false)
-}
-
-// Restore gives owners to free slots that containers have already, whatever the capacity.
-// Otherwise it is like Claim.
-func (e *Executor) Restore(ctx context.Context, instance types.NamespacedName, owners map[int]v0.Owner) Result {
-	return e.claim(ctx, instance, owners, true)
-}
-
-func (e *Executor) claim(ctx context.Context, instance types.NamespacedName, owners map[int]v0.Owner, inUse bool) Result {
-	c := change{slots: map[string]transition{}, inUse: inUse}
-	for number, owner := range owners {
+// Claim gives owners to free slots, whatever the capacity if containers have the slots already.
+// A slot that already has the owner keeps it. Claim changes all slots or none.
+func (e *Executor) Claim(ctx context.Context, instance types.NamespacedName, claim slots.Claim) Result {
+	c := change{slots: map[string]transition{}, inUse: claim.InUse}
+	for number, owner := range claim.Owners {
 		c.slots[v0.SlotName(instance.Name, number)] = transition{to: owner}
 	}
 	kept := false // in the version that the last patch was made for
@@ -253,11 +234,11 @@ func (a *attempt) send(ctx context.Context, patch jsonpatch.Patch) (written *v0.
 func (a *attempt) written(instance *v0.Instance) Result {
 	a.store.Keep(instance)
 	record := Record(instance)
-	return Result{Outcome: slots.Written, Record: &record}
+	return Result{Result: slots.Result{Outcome: slots.Written, Record: &record}}
 }
 
 func (a *attempt) failed(err error) Result {
-	result := Result{Outcome: slots.Refused, Gone: a.gone, Err: err}
+	result := Result{slots.Result{Outcome: slots.Refused, Gone: a.gone}, err}
 	if a.unknown {
 		result.Outcome, result.Tried = slots.Unknown, a.tried
 	}

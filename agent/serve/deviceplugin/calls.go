@@ -54,16 +54,11 @@ func (s *Server) prefer(ctx context.Context, resource slots.Resource, available,
 }
 
 // unlisted implements [allocator].
-func (s *Server) unlisted(ctx context.Context, resource slots.Resource, err error, answer bool) {
-	ctx, cancel := context.WithTimeout(ctx, allocateDeadline)
-	defer cancel()
-	_, _ = ask(ctx, s, func() struct{} { // a server that is stopping reports nothing
-		if answer {
-			s.metrics.allocation(err)
-		}
-		s.warnOfUnlisted(resource, err)
-		return struct{}{}
-	})
+func (s *Server) unlisted(resource slots.Resource, err error, answer bool) {
+	if answer {
+		s.metrics.allocation(err)
+	}
+	s.queue.post(func() { s.warnOfUnlisted(resource, err) })
 }
 
 // call passes a call of the kubelet to the loop and waits for the answer.

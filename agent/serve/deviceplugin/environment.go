@@ -11,9 +11,6 @@ import (
 )
 
 const (
-	// maxValueBytes is the longest value of an environment variable. With more than
-	// 128 KiB, including the name, Linux starts no program (MAX_ARG_STRLEN).
-	maxValueBytes = 32 << 10
 	// maxEnvironmentBytes bounds the names and values of a container's properties.
 	// By default, Linux accepts 2 MiB for the whole environment and the arguments (a
 	// quarter of the stack).
@@ -35,7 +32,7 @@ type omission struct {
 // device, so that a container does not get a mixture. NAME_HASH of one property takes
 // precedence over NAME of another.
 func environment(devices []device.Device) (map[string]string, []omission) {
-	variables, room := map[string]string{}, maxEnvironmentBytes
+	variables, left := map[string]string{}, maxEnvironmentBytes
 	omitted := make([][]string, len(devices))
 	add := func(i int, suffix string) {
 		for _, name := range slices.Sorted(maps.Keys(devices[i].Properties)) {
@@ -45,11 +42,11 @@ func environment(devices []device.Device) (map[string]string, []omission) {
 				continue
 			}
 			invalid := name == suffix || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00")
-			if invalid || len(value) > maxValueBytes || len(name)+len(value) > room {
+			if invalid || len(name)+len(value) > left {
 				omitted[i] = append(omitted[i], name)
 				continue
 			}
-			room -= len(name) + len(value)
+			left -= len(name) + len(value)
 			variables[name] = value
 		}
 	}
@@ -63,9 +60,8 @@ func environment(devices []device.Device) (map[string]string, []omission) {
 	for i, names := range omitted {
 		if len(names) > 0 {
 			omissions = append(omissions, omission{devices[i], reasonOmitted, fmt.Sprintf(
-				"a container gets the device without %d environment variables, which are invalid or too large "+
-					"(%d bytes each, %d bytes in all): %s",
-				len(names), maxValueBytes, maxEnvironmentBytes, text.Truncate(strings.Join(names, ", "), maxOmittedBytes))})
+				"a container gets the device without %d environment variables, which are invalid or too large (%d bytes in all): %s",
+				len(names), maxEnvironmentBytes, text.Truncate(strings.Join(names, ", "), maxOmittedBytes))})
 		}
 	}
 	return variables, omissions

@@ -14,7 +14,7 @@ func (s *Server) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	ended := ctx.Done()
-	var last, check <-chan time.Time
+	var last <-chan time.Time
 	for ended != nil || len(s.requests) > 0 {
 		timer.Stop()
 		if at, found := s.machine.Deadline(); found {
@@ -32,12 +32,6 @@ func (s *Server) loop(ctx context.Context) {
 				f()
 				s.offerWaiting() // before anything else about an Instance that waits
 			}
-			if check == nil {
-				check = time.After(checkInterval)
-			}
-		case <-check:
-			check = nil
-			s.check()
 		case <-timer.C:
 			s.options.Heartbeat.Beat()
 			s.do(s.machine.Step(slots.Ticked{Now: s.now()}))

@@ -32,7 +32,6 @@ var (
 type Metrics struct {
 	claims, releases, allocations *prometheus.CounterVec
 	releaseLatency                *prometheus.HistogramVec
-	violations                    *prometheus.GaugeVec
 }
 
 // NewMetrics returns the metrics, registered with registerer. At each scrape, read
@@ -52,13 +51,9 @@ func NewMetrics(registerer prometheus.Registerer, read func() (Snapshot, bool)) 
 			Name: "akri_agent_release_latency_seconds", Buckets: latencies,
 			Help: "Time from the notice that a container has terminated until its slot is recorded as free, by level: instance or configuration.",
 		}, []string{"level"}),
-		violations: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "akri_agent_invariant_violations",
-			Help: "Violations of what always holds for slots, by invariant. Each is a bug.",
-		}, []string{"invariant"}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.claims, m.releases, m.allocations, m.releaseLatency, m.violations, gauges{read}} {
+	for _, c := range []prometheus.Collector{m.claims, m.releases, m.allocations, m.releaseLatency, gauges{read}} {
 		errs = append(errs, registerer.Register(c))
 	}
 	return m, errors.Join(errs...)
@@ -89,14 +84,6 @@ func (m *Metrics) released(owner v0.Owner, since time.Time) {
 	m.releaseLatency.WithLabelValues(levelOf(owner)).Observe(time.Since(since).Seconds())
 }
 
-// violated records the violated invariants.
-func (m *Metrics) violated(violations []slots.Violation) {
-	m.violations.Reset()
-	for _, v := range violations {
-		m.violations.WithLabelValues(v.Invariant).Inc()
-	}
-}
-
 func levelOf(owner v0.Owner) string {
 	if owner.VirtualID != "" {
 		return "configuration"
@@ -121,35 +108,17 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	for state, n := range map[string]int{"connected": snapshot.Connected, "disconnected": snapshot.Disconnected} {
 		to <- prometheus.MustNewConstMetric(resourcesDescription, prometheus.GaugeValue, float64(n), state)
 	}
-	state := snapshot.Slots
-	type key struct{ state, level string }
-	counts := map[key]int{{"free", "both"}: 0, {"conflicting", "instance"}: 0, {"conflicting", "configuration"}: 0}
-	for _, level := range []string{"instance", "configuration"} {
-		counts[key{"held", level}], counts[key{"taken", level}] = 0, 0
+	count := func(n int, state, level string) {
+		to <- prometheus.MustNewConstMetric(slotsDescription, prometheus.GaugeValue, float64(n), state, level)
 	}
-	unwritable := map[string]int{}
-	for _, instance := range state.Instances {
-		unwritable[instance.Configuration] += 0
-		if instance.Suspended {
-			unwritable[instance.Configuration]++
-		}
-		for _, slot := range instance.Slots {
-			switch owner := slot.Owner; {
-			case slot.Conflicting:
-				counts[key{"conflicting", levelOf(slot.Held)}]++
-			case owner.Free():
-				counts[key{"free", "both"}]++
-			case owner.Node == state.Node:
-				counts[key{"held", levelOf(owner)}]++
-			default:
-				counts[key{"taken", levelOf(owner)}]++
-			}
-		}
+	count(snapshot.Slots.Free, "free", "both")
+	for state, levels := range map[string]slots.Levels{
+		"held": snapshot.Slots.Held, "taken": snapshot.Slots.Taken, "conflicting": snapshot.Slots.Conflicting,
+	} {
+		count(levels.Instance, state, "instance")
+		count(levels.Configuration, state, "configuration")
 	}
-	for k, n := range counts {
-		to <- prometheus.MustNewConstMetric(slotsDescription, prometheus.GaugeValue, float64(n), k.state, k.level)
-	}
-	for configuration, n := range unwritable {
+	for configuration, n := range snapshot.Slots.Unwritable {
 		to <- prometheus.MustNewConstMetric(unwritableDescription, prometheus.GaugeValue, float64(n), configuration)
 	}
 }

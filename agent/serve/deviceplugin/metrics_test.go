@@ -39,25 +39,17 @@ func samples(t *testing.T, registry *prometheus.Registry, prefix string) (all []
 }
 
 func TestGauges(t *testing.T) {
-	group := v0.Owner{Node: "node-a", VirtualID: "0"}
-	state := slots.State{Node: "node-a", Instances: []slots.InstanceState{
-		{Name: "cam-111111", Configuration: "cam", Suspended: true, Slots: []slots.SlotState{
-			{Slot: 0, Owner: v0.Owner{Node: "node-a"}, Held: v0.Owner{Node: "node-a"}}, {Slot: 1, Owner: group, Held: group}, {Slot: 2},
-			{Slot: 3, Owner: v0.Owner{Node: "node-b", VirtualID: "0"}},
-			{Slot: 4, Owner: v0.Owner{Node: "node-b"}, Held: group, Conflicting: true},
-		}},
-		{Name: "door-222222", Configuration: "door"},
-	}}
+	counts := slots.Counts{
+		Free: 1, Held: slots.Levels{Instance: 1, Configuration: 1}, Taken: slots.Levels{Configuration: 1},
+		Conflicting: slots.Levels{Configuration: 1}, Unwritable: map[string]int{"cam": 1, "door": 0},
+	}
 	registry := prometheus.NewRegistry()
-	m, err := NewMetrics(registry, func() (Snapshot, bool) { return Snapshot{Slots: state, Connected: 2, Disconnected: 1}, true })
+	m, err := NewMetrics(registry, func() (Snapshot, bool) { return Snapshot{Slots: counts, Connected: 2, Disconnected: 1}, true })
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.released(group, time.Now())
-	m.violated([]slots.Violation{{Invariant: "I2", Where: "a"}, {Invariant: "I2", Where: "b"}})
-	m.violated([]slots.Violation{{Invariant: "I1", Where: "a"}})
+	m.released(v0.Owner{Node: "node-a", VirtualID: "0"}, time.Now())
 	want := []string{
-		"akri_agent_invariant_violations [I1] 1",
 		"akri_agent_release_latency_seconds [configuration] 1",
 		"akri_agent_resources [connected] 2",
 		"akri_agent_resources [disconnected] 1",

@@ -109,7 +109,7 @@ func (s *Server) observeOnce(ctx context.Context, noticed time.Time) (again bool
 		// Also what was given meanwhile, to a Pod that may have been refused since.
 		undecided = slices.ContainsFunc(s.machine.Uses(), func(use slots.Use) bool { return !slices.Contains(o.Listed, use) })
 		s.noticed = noticed
-		s.step(slots.PodsObserved{Since: l.since, Began: l.began, Listed: o.Listed, Open: o.Open, Lingering: o.Unreserved})
+		s.step(slots.PodsObserved{Since: l.since, Began: l.began, Listed: o.Listed, Open: o.Open, Unaccounted: o.Unreserved})
 		s.noticed = time.Time{}
 		for _, d := range o.Duplicates {
 			s.warnOfDuplicate(d)

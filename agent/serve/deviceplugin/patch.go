@@ -14,16 +14,11 @@ import (
 
 // claim sends a claim.
 func (s *Server) claim(c slots.Claim) {
-	name, write := s.devices.nameOf(c.Instance), s.executor.Claim
-	if c.InUse {
-		write = s.executor.Restore
-	}
-	send := func(ctx context.Context) claims.Result { return write(ctx, name, c.Owners) }
-	s.patch(c.Instance, "claim", send, func(r claims.Result) slots.Event {
+	name := s.devices.nameOf(c.Instance)
+	send := func(ctx context.Context) claims.Result { return s.executor.Claim(ctx, name, c) }
+	s.patch(c.Instance, "claim", send, func(r slots.Result) slots.Event {
 		s.metrics.claims.WithLabelValues(outcomes[r.Outcome]).Inc()
-		return slots.ClaimSettled{
-			Instance: c.Instance, Slots: numbersOf(c.Owners), Outcome: r.Outcome, Record: r.Record, Gone: r.Gone, Kept: r.Kept,
-		}
+		return slots.ClaimSettled{Instance: c.Instance, Slots: numbersOf(c.Owners), Result: r}
 	})
 }
 
@@ -31,16 +26,14 @@ func (s *Server) claim(c slots.Claim) {
 func (s *Server) release(c slots.Release) {
 	name, since := s.devices.nameOf(c.Instance), cmp.Or(s.noticed, time.Now())
 	send := func(ctx context.Context) claims.Result { return s.executor.Release(ctx, name, c.Owners) }
-	s.patch(c.Instance, "release", send, func(r claims.Result) slots.Event {
+	s.patch(c.Instance, "release", send, func(r slots.Result) slots.Event {
 		s.metrics.releases.WithLabelValues(outcomes[r.Outcome]).Inc()
 		if r.Outcome == slots.Written {
 			for _, owner := range c.Owners {
 				s.metrics.released(owner, since)
 			}
 		}
-		return slots.ReleaseSettled{
-			Instance: c.Instance, Slots: numbersOf(c.Owners), Outcome: r.Outcome, Record: r.Record, Tried: r.Tried, Gone: r.Gone,
-		}
+		return slots.ReleaseSettled{Instance: c.Instance, Slots: numbersOf(c.Owners), Result: r}
 	})
 }
 
@@ -48,14 +41,14 @@ func (s *Server) release(c slots.Release) {
 func (s *Server) probe(c slots.Probe) {
 	name, owner := s.devices.nameOf(c.Instance), v0.Owner{Node: s.options.NodeName}
 	send := func(ctx context.Context) claims.Result { return s.executor.Probe(ctx, name, owner) }
-	s.patch(c.Instance, "probe", send, func(r claims.Result) slots.Event {
-		return slots.ProbeSettled{Instance: c.Instance, Outcome: r.Outcome, Record: r.Record}
+	s.patch(c.Instance, "probe", send, func(r slots.Result) slots.Event {
+		return slots.ProbeSettled{Instance: c.Instance, Result: r}
 	})
 }
 
 // patch sends a patch in the background and passes its result to settled, on the loop.
 func (s *Server) patch(
-	instance, kind string, send func(context.Context) claims.Result, settled func(claims.Result) slots.Event,
+	instance, kind string, send func(context.Context) claims.Result, settled func(slots.Result) slots.Event,
 ) {
 	s.running.Go(func() {
 		result := send(context.Background()) // has its own deadline; completes during shutdown
@@ -69,7 +62,7 @@ func (s *Server) patch(
 				s.warnOfInstance(s.devices.nameOf(instance), kind, reasonUnwritable, "node "+s.options.NodeName+
 					" could not write a "+kind+": "+result.Err.Error())
 			}
-			s.step(settled(result))
+			s.step(settled(result.Result))
 		})
 	})
 }

@@ -41,7 +41,7 @@ type Options struct {
 	Log       *slog.Logger
 	// Metrics registers the server's metrics.
 	Metrics prometheus.Registerer
-	// Heartbeat is told when the server's loop works and when it waits; may be nil.
+	// Heartbeat learns when the server's loop works and when it waits; may be nil.
 	Heartbeat *health.Loop
 	// Accounting is stuck while the kubelet does not show which slots are in use; may be nil.
 	Accounting *health.Loop
@@ -73,10 +73,6 @@ type Server struct {
 	nextCall  slots.Call
 	requests  map[slots.Call]pendingCall
 	noticed   time.Time // when the reason for the current observation was noticed
-	// invariants returns the violated invariants of a state: [slots.Check], except in tests.
-	invariants func(slots.State) []slots.Violation
-	// violations are the violated invariants that were logged.
-	violations map[slots.Violation]bool
 	// hidden is what the last observation reported as such.
 	hidden map[observer.Hidden]bool
 }
@@ -116,8 +112,6 @@ func newServer(o Options, lister observer.Lister, p plugins) (*Server, error) {
 		resources: map[string]*servedResource{},
 		refused:   map[slots.Resource][]slots.Health{},
 		requests:  map[slots.Call]pendingCall{},
-
-		invariants: slots.Check,
 	}
 	var err error
 	if s.metrics, err = NewMetrics(o.Metrics, s.scrape); err != nil {

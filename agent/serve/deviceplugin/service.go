@@ -45,9 +45,9 @@ type allocator interface {
 	allocate(ctx context.Context, resource slots.Resource, ids []int) (*plugin.ContainerAllocateResponse, error)
 	// prefer chooses among the IDs that are available to the kubelet.
 	prefer(ctx context.Context, resource slots.Resource, available, must []int, size int) ([]int, error)
-	// unlisted is told that a call names an ID that is not in the last list, and whether
+	// unlisted reports that a call names an ID that is not in the last list, and whether
 	// that is the answer to an Allocate.
-	unlisted(ctx context.Context, resource slots.Resource, err error, answer bool)
+	unlisted(resource slots.Resource, err error, answer bool)
 }
 
 // service implements the device plugin of one resource. It outlives the sockets on
@@ -242,10 +242,10 @@ func (s *service) markSent(version int) (last bool) {
 }
 
 // listed parses ids, and reports the refusal of one that is not in the last list.
-func (s *service) listed(ctx context.Context, ids []string, answer bool) ([]int, error) {
+func (s *service) listed(ids []string, answer bool) ([]int, error) {
 	numbers, err := s.numbers(ids)
 	if err != nil {
-		s.allocator.unlisted(ctx, s.resource, err, answer)
+		s.allocator.unlisted(s.resource, err, answer)
 		return nil, status.Error(code(err), err.Error())
 	}
 	return numbers, nil
@@ -272,7 +272,7 @@ func (s *service) numbers(ids []string) ([]int, error) {
 func (s *service) Allocate(ctx context.Context, request *plugin.AllocateRequest) (*plugin.AllocateResponse, error) {
 	answer := &plugin.AllocateResponse{}
 	for _, c := range request.GetContainerRequests() {
-		ids, err := s.listed(ctx, c.GetDevicesIds(), true)
+		ids, err := s.listed(c.GetDevicesIds(), true)
 		if err != nil {
 			return nil, err
 		}
@@ -281,7 +281,7 @@ func (s *service) Allocate(ctx context.Context, request *plugin.AllocateRequest)
 			s.announceRefusal(ctx)
 			return nil, status.Error(code(err), fmt.Sprintf("%s: %v: %v", v0.ResourceName(s.resource.Name), c.GetDevicesIds(), err))
 		}
-		if _, err := s.listed(ctx, c.GetDevicesIds(), false); err != nil { // already counted
+		if _, err := s.listed(c.GetDevicesIds(), false); err != nil { // already counted
 			return nil, err
 		}
 		answer.ContainerResponses = append(answer.ContainerResponses, response)
@@ -308,11 +308,11 @@ func (s *service) GetPreferredAllocation(
 ) (*plugin.PreferredAllocationResponse, error) {
 	answer := &plugin.PreferredAllocationResponse{}
 	for _, c := range request.GetContainerRequests() {
-		available, err := s.listed(ctx, c.GetAvailableDeviceIDs(), false)
+		available, err := s.listed(c.GetAvailableDeviceIDs(), false)
 		if err != nil {
 			return nil, err
 		}
-		must, err := s.listed(ctx, c.GetMustIncludeDeviceIDs(), false)
+		must, err := s.listed(c.GetMustIncludeDeviceIDs(), false)
 		if err != nil {
 			return nil, err
 		}

@@ -61,7 +61,7 @@ func (a *stubAllocator) prefer(_ context.Context, _ slots.Resource, available, m
 	return append(must, available[len(available)-size:]...), nil
 }
 
-func (a *stubAllocator) unlisted(_ context.Context, _ slots.Resource, _ error, answer bool) {
+func (a *stubAllocator) unlisted(_ slots.Resource, _ error, answer bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.refusals++

@@ -8,13 +8,8 @@ import (
 	"akri.sh/akri/agent/serve/slots"
 )
 
-const (
-	// scrapeTimeout bounds how long a scrape waits for the loop.
-	scrapeTimeout = time.Second
-	// checkInterval is the shortest time between two checks of the invariants, whose
-	// cost grows with the number of slots. There is none while nothing happens.
-	checkInterval = 10 * time.Second
-)
+// scrapeTimeout bounds how long a scrape waits for the loop.
+const scrapeTimeout = time.Second
 
 // ask runs a function on the loop and returns its result.
 func ask[T any](ctx context.Context, s *Server, f func() T) (T, error) {
@@ -33,7 +28,7 @@ func ask[T any](ctx context.Context, s *Server, f func() T) (T, error) {
 
 // Snapshot is what the gauges show.
 type Snapshot struct {
-	Slots slots.State
+	Slots slots.Counts
 	// Connected and Disconnected are the numbers of resources whose list the kubelet
 	// receives, and of those whose list it does not.
 	Connected, Disconnected int
@@ -44,7 +39,7 @@ func (s *Server) scrape() (Snapshot, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	snapshot, err := ask(ctx, s, func() Snapshot {
-		snapshot := Snapshot{Slots: s.machine.State()}
+		snapshot := Snapshot{Slots: s.machine.Counts()}
 		for _, r := range s.resources {
 			if r.connected() {
 				snapshot.Connected++
@@ -55,18 +50,4 @@ func (s *Server) scrape() (Snapshot, bool) {
 		return snapshot
 	})
 	return snapshot, err == nil
-}
-
-// check looks for violated invariants. Each is logged when it appears.
-func (s *Server) check() {
-	violations := s.invariants(s.machine.State())
-	s.metrics.violated(violations)
-	known := s.violations
-	s.violations = make(map[slots.Violation]bool, len(violations))
-	for _, v := range violations {
-		s.violations[v] = true
-		if !known[v] {
-			s.log.Error("An invariant of the slots is violated; this is a bug", "invariant", v.Invariant, "where", v.Where, "what", v.What)
-		}
-	}
 }

@@ -21,7 +21,7 @@ import (
 	"akri.sh/akri/internal/kubelettest"
 )
 
-// TestUnlistedIsReported checks that calls for IDs that were never listed are told once for
+// TestUnlistedIsReported checks that calls for IDs that were never listed are reported once for
 // each resource, with a bounded text, and that answers to Allocate are counted.
 func TestUnlistedIsReported(t *testing.T) {
 	const instance, configuration = "cam-1a2b3c", "cam"
@@ -47,17 +47,17 @@ func TestUnlistedIsReported(t *testing.T) {
 				t.Errorf("calls for %.20q: %v, %v", id, err, preferenceErr)
 			}
 		}
-		told := 0
+		reported := 0
 		for line := range strings.Lines(log.text()) {
 			if strings.Contains(line, object) && strings.Contains(line, "reason="+reasonRefused) {
-				told++
+				reported++
 			}
 			if len(line) > 1000 {
 				t.Errorf("a line of %d bytes: %.200s", len(line), line)
 			}
 		}
-		if told != 1 {
-			t.Errorf("%s: told %d times, want once\n%s", resource, told, log.text())
+		if reported != 1 {
+			t.Errorf("%s: reported %d times, want once\n%s", resource, reported, log.text())
 		}
 	}
 	if got, want := samples(t, s.options.Metrics.(*prometheus.Registry), "akri_agent_allocations"),
@@ -66,10 +66,10 @@ func TestUnlistedIsReported(t *testing.T) {
 	}
 }
 
-// TestHeldByInitContainerIsToldOnce checks that an observation which does not show what
+// TestHeldByInitContainerIsReportedOnce checks that an observation which does not show what
 // init containers have, because the kubelet's list alone decides, does not lead to a second
 // Event about them.
-func TestHeldByInitContainerIsToldOnce(t *testing.T) {
+func TestHeldByInitContainerIsReportedOnce(t *testing.T) {
 	k, config := kubelettest.Start(t, kubelettest.Options{}), apitest.Start(t)
 	if err := k.Join(config, "node-a"); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestHeldByInitContainerIsToldOnce(t *testing.T) {
 	if err := k.Admit(pod); err != nil {
 		t.Fatal(err)
 	}
-	told := func() bool {
+	reported := func() bool {
 		s.observeOnce(t.Context(), time.Now())
 		hidden, err := ask(t.Context(), s, func() int { return len(s.hidden) })
 		if err != nil {
@@ -93,7 +93,7 @@ func TestHeldByInitContainerIsToldOnce(t *testing.T) {
 		}
 		return hidden == 1
 	}
-	for start := time.Now(); !told(); time.Sleep(time.Millisecond) {
+	for start := time.Now(); !reported(); time.Sleep(time.Millisecond) {
 		if time.Since(start) > 10*time.Second {
 			t.Fatal("the slot of the init container was not noticed")
 		}
@@ -103,8 +103,8 @@ func TestHeldByInitContainerIsToldOnce(t *testing.T) {
 			Name: "app", Devices: []*podresources.ContainerDevices{{ResourceName: camResource, DeviceIds: []string{"cam-1a2b3c-0"}}},
 		}}},
 	}})
-	if !told() {
-		t.Error("what was told is forgotten when the list alone decides")
+	if !reported() {
+		t.Error("what was reported is forgotten when the list alone decides")
 	}
 }
 

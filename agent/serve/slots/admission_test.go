@@ -83,7 +83,7 @@ func (n *node) allocate(s *step) {
 	if n.w.faults[stalls] && n.w.chance(5) {
 		delay = n.w.stall(5 * time.Second)
 	}
-	delay = max(delay, n.w.rush-n.w.now)
+	delay = max(delay, n.w.busyUntil-n.w.now)
 	if n.w.faults[crashes] && !n.w.calm && !s.pod.live && n.w.oneIn(20) {
 		n.crashAfterChoice(r)
 	}
@@ -113,7 +113,7 @@ func (n *node) crashAfterChoice(r *request) {
 func (w *world) stall(limit time.Duration) time.Duration {
 	d := w.upTo(limit)
 	if w.oneIn(4) {
-		d = w.laterUpTo(40 * time.Second)
+		d = w.upTo(40 * time.Second)
 	}
 	return d
 }
@@ -137,7 +137,6 @@ func (n *node) prefer(r *request, ids []int) []int {
 				n.w.fail("%s suggests %v of %v, but %d are needed", n.name, c.IDs, ids, r.count)
 				return chosen
 			}
-			n.checkPreference(r, ids, c.IDs)
 			return slices.Clone(c.IDs)
 		default:
 			n.do(c)
@@ -176,7 +175,7 @@ func (n *node) call(s *step) {
 	s.sent, s.moves = n.w.now, n.w.now-r.answered >= slots.SettleTime && !(n.same(r) && n.current(r))
 	n.calls[call], s.owned = s, n.owns(r)
 	for _, id := range r.ids {
-		n.touched[useOf(r.resource, id)] = n.w.now
+		n.namedAt[useOf(r.resource, id)] = n.w.now
 		n.delayID(r.resource, id)
 	}
 	n.w.after(deadline, func() {

@@ -33,22 +33,22 @@ func (e DeviceWithdrawn) apply(m *Machine) []Command {
 // and groups that no longer have any state.
 func (m *Machine) advertise() []Command {
 	var commands []Command
-	for _, name := range slices.Sorted(maps.Keys(m.touched)) {
-		inst := m.touched[name]
-		commands = append(commands, inst.roster.advertise(Resource{Name: name}, m.list(inst), inst.published)...)
+	for _, name := range slices.Sorted(maps.Keys(m.dirty)) {
+		inst := m.dirty[name]
+		commands = append(commands, inst.list.advertise(Resource{Name: name}, m.list(inst), inst.published)...)
 		m.forget(inst)
 		if m.instances[name] == nil {
-			m.schedule.set(Resource{Name: name}, 0, false)
+			delete(m.alarms, Resource{Name: name})
 			continue
 		}
 		at, found := m.due(inst)
-		m.schedule.set(Resource{Name: name}, at, found)
+		m.schedule(Resource{Name: name}, at, found)
 	}
-	clear(m.touched)
-	for _, name := range slices.Sorted(maps.Keys(m.touchedGroups)) {
-		commands = append(commands, m.advertiseGroup(m.touchedGroups[name])...)
+	clear(m.dirty)
+	for _, name := range slices.Sorted(maps.Keys(m.dirtyGroups)) {
+		commands = append(commands, m.advertiseGroup(m.dirtyGroups[name])...)
 	}
-	clear(m.touchedGroups)
+	clear(m.dirtyGroups)
 	return commands
 }
 
@@ -60,16 +60,16 @@ func (m *Machine) list(inst *instance) []Health {
 		left := inst.capacity - inst.owners
 		for _, number := range inst.numbers() {
 			s := inst.slots[number]
-			own := s.owner == v0.Owner{Node: m.node} || s.want == v0.Owner{Node: m.node}
+			own := s.owner() == v0.Owner{Node: m.node} || s.want() == v0.Owner{Node: m.node}
 			switch {
 			case number >= inst.capacity:
 				// A slot in use is unhealthy, so that its container keeps it and no other
 				// gets it.
-				if own && inst.roster.entries[number] == nil {
+				if own && inst.list.entries[number] == nil {
 					wanted[number] = false
 				}
 			case own:
-				wanted[number] = inst.online && inst.ready(number, s)
+				wanted[number] = inst.online && inst.ready(s)
 			case inst.usable(number, s) && left > 0:
 				wanted[number] = inst.online
 				left--
@@ -78,14 +78,14 @@ func (m *Machine) list(inst *instance) []Health {
 			}
 		}
 	}
-	return inst.roster.update(wanted, m.now, func(number int) bool { return m.mustStayListed(inst, number) })
+	return inst.list.update(wanted, m.now, func(number int) bool { return m.mustStayListed(inst, number) })
 }
 
 // mustStayListed reports whether a slot stays listed although it is beyond the capacity or the
 // device is gone: a container has it, or a patch or a call is in flight.
 func (m *Machine) mustStayListed(inst *instance, number int) bool {
 	s := inst.slots[number]
-	if s != nil && (s.busy() || !s.held.Free() || s.owner == v0.Owner{Node: m.node}) {
+	if s != nil && (s.busy() || !s.held.Free() || s.recorded == v0.Owner{Node: m.node}) {
 		return true
 	}
 	return m.awaited(Resource{Name: inst.name})
@@ -104,16 +104,16 @@ func (m *Machine) forget(inst *instance) {
 	if inst.left && !m.holds(inst) {
 		inst.recorded, inst.usage, inst.left = false, nil, false
 		for _, s := range inst.slots {
-			s.owner, s.unrecorded = v0.Owner{}, false
+			s.recorded = v0.Owner{}
 		}
 	}
 	for number, s := range inst.slots {
-		if s.free() && inst.roster.entries[number] == nil && !s.busy() && s.held.Free() {
+		if s.free() && !s.busy() && inst.list.entries[number] == nil {
 			delete(inst.slots, number)
 		}
 	}
 	m.changed(inst)
-	if !inst.recorded && len(inst.slots) == 0 && inst.roster.advertised == nil {
+	if !inst.recorded && len(inst.slots) == 0 && inst.list.advertised == nil {
 		if inst.group != nil {
 			m.quit(inst)
 		}
@@ -126,7 +126,7 @@ func (m *Machine) forget(inst *instance) {
 // may name this node.
 func (m *Machine) holds(inst *instance) bool {
 	for _, s := range inst.slots {
-		if s.busy() || !s.held.Free() || s.owner.Node == m.node {
+		if s.busy() || !s.held.Free() || s.recorded.Node == m.node {
 			return true
 		}
 	}

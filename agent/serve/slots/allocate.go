@@ -15,44 +15,34 @@ type pendingCall struct {
 	// targets are the slots chosen for the IDs; of a group, they may change until all
 	// are claimed.
 	targets []Ref
-	// claimed are the slots that were claimed for this call.
-	claimed map[Ref]bool
 }
 
-// roster returns the list of a resource, or nil.
-func (m *Machine) roster(r Resource) *roster {
+// listOf returns the list of a resource, which may have to be sent again after the step, or
+// nil if there is none.
+func (m *Machine) listOf(r Resource) *idList {
 	if r.Group {
 		if g := m.groups[r.Name]; g != nil {
-			return g.roster
+			m.dirtyGroups[r.Name] = g
+			return g.list
 		}
 	} else if inst := m.instances[r.Name]; inst != nil {
-		return inst.roster
+		m.dirty[r.Name] = inst
+		return inst.list
 	}
 	return nil
 }
 
-// touchResource records that the list of a resource may have to be sent again.
-func (m *Machine) touchResource(r Resource) {
-	if g := m.groups[r.Name]; r.Group && g != nil {
-		m.touchedGroups[r.Name] = g
-	}
-	if inst := m.instances[r.Name]; !r.Group && inst != nil {
-		m.touched[r.Name] = inst
-	}
-}
-
 func (e AllocateRequested) apply(m *Machine) []Command {
-	c := &pendingCall{id: e.Call, resource: e.Resource, ids: e.IDs, claimed: map[Ref]bool{}}
-	r := m.roster(e.Resource)
-	if r == nil || slices.ContainsFunc(e.IDs, func(id int) bool { return r.entries[id] == nil }) || repeated(e.IDs) {
+	c := &pendingCall{id: e.Call, resource: e.Resource, ids: e.IDs}
+	list := m.listOf(e.Resource)
+	if list == nil || slices.ContainsFunc(e.IDs, func(id int) bool { return list.entries[id] == nil }) || repeated(e.IDs) {
 		return []Command{Answer{Call: e.Call, Err: ErrNoSlot}}
 	}
 	m.generation++
-	r.name(e.IDs, m.now, m.generation)
-	m.touchResource(e.Resource)
+	list.name(e.IDs, m.now, m.generation)
 	for _, id := range e.IDs {
 		if s := m.named(e.Resource, id); s != nil {
-			s.touched = m.generation // a release that began earlier must not free this slot
+			s.generation = m.generation // a release that began earlier must not free this slot
 			s.asked = m.now
 		}
 	}
@@ -88,10 +78,10 @@ func (e CallExpired) apply(m *Machine) []Command {
 
 // refuse ends a call, and releases what was claimed for it: no container has had it.
 func (m *Machine) refuse(c *pendingCall, err error) []Command {
-	m.touchResource(c.resource)
+	m.listOf(c.resource)
 	commands := []Command{Answer{Call: c.id, Err: err}}
 	unwanted := map[string][]int{}
-	for ref := range c.claimed {
+	for _, ref := range c.targets {
 		unwanted[ref.Instance] = append(unwanted[ref.Instance], ref.Slot)
 	}
 	for _, name := range slices.Sorted(maps.Keys(unwanted)) {
@@ -107,14 +97,17 @@ func (m *Machine) releaseUnwanted(name string, numbers []int, c *pendingCall) []
 	if inst == nil || !inst.recorded {
 		return nil
 	}
-	numbers = slices.DeleteFunc(slices.Sorted(slices.Values(numbers)), func(number int) bool {
+	owners := map[int]v0.Owner{}
+	for _, number := range numbers {
 		s := inst.slots[number]
-		return s == nil || s.busy() || s.owner.Node != m.node || !s.held.Free() || m.targeted(Ref{name, number}, c)
-	})
-	if len(numbers) == 0 {
+		if s != nil && s.state() == recorded && s.recorded.Node == m.node && !s.busy() && !m.targeted(Ref{name, number}, c) {
+			owners[number] = s.recorded
+		}
+	}
+	if len(owners) == 0 {
 		return nil
 	}
-	return []Command{m.release(inst, numbers)}
+	return []Command{m.release(inst, owners)}
 }
 
 // targeted reports whether a call other than c waits for a slot.
@@ -154,7 +147,7 @@ func (m *Machine) advance(c *pendingCall) ([]Command, bool) {
 // take gives the targets of a call to its container, if this node owns them. Otherwise
 // it requests what is missing.
 func (m *Machine) take(c *pendingCall) ([]Command, bool) {
-	claims, releases, later := map[string]map[int]v0.Owner{}, map[string][]int{}, map[string]map[int]v0.Owner{}
+	claims, releases, later := map[string]map[int]v0.Owner{}, map[string]map[int]v0.Owner{}, map[string]map[int]v0.Owner{}
 	wait := false
 	for i, ref := range c.targets {
 		inst := m.instances[ref.Instance]
@@ -174,7 +167,7 @@ func (m *Machine) take(c *pendingCall) ([]Command, bool) {
 		case next == waitForIt:
 			wait = true
 		case next == releaseIt:
-			releases[inst.name] = append(releases[inst.name], ref.Slot)
+			add(releases, ref, owner)
 		case next == claimIt && inst.shared:
 			add(claims, ref, owner)
 		case next == claimIt:
@@ -183,16 +176,13 @@ func (m *Machine) take(c *pendingCall) ([]Command, bool) {
 	}
 	var commands []Command
 	for _, name := range slices.Sorted(maps.Keys(releases)) {
-		for _, number := range releases[name] { // the kubelet knows that its container has terminated
+		for number := range releases[name] { // the kubelet knows that its container has terminated
 			m.instances[name].slots[number].hold(v0.Owner{}, false)
 		}
 		commands = append(commands, m.release(m.instances[name], releases[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		commands = append(commands, m.claim(m.instances[name], claims[name]))
-		for number := range claims[name] {
-			c.claimed[Ref{name, number}] = true
-		}
 	}
 	if wait || len(commands) > 0 {
 		return commands, false
@@ -210,19 +200,14 @@ func add(to map[string]map[int]v0.Owner, ref Ref, owner v0.Owner) {
 // grant answers a call. Slots of local devices that this node does not own yet are
 // claimed afterwards: no other node can reach the device.
 func (m *Machine) grant(c *pendingCall, claims map[string]map[int]v0.Owner) []Command {
-	m.touchResource(c.resource)
+	m.listOf(c.resource)
 	commands := []Command{Answer{Call: c.id, Slots: c.targets}}
 	for i, ref := range c.targets {
 		inst, owner := m.instances[ref.Instance], m.owner(c.resource, c.ids[i])
 		s := inst.slots[ref.Slot]
-		if s.owner != owner || !s.unrecorded {
-			s.retryAt, s.retries = m.now, 0 // patches that failed were for a former container
-		}
-		s.unrecorded = s.unrecorded || s.owner != owner
-		s.owner = owner
 		s.hold(owner, false)
 		s.asked, s.answered = m.now, m.now // the kubelet assigns the slot from now on
-		m.touch(s)
+		m.exclude(s)
 		m.changed(inst)
 		if v := m.sharing(c.resource, owner); v != nil {
 			for other, each := range v.slots {
@@ -261,27 +246,28 @@ const (
 // why it cannot.
 func (m *Machine) need(inst *instance, number int, owner v0.Owner) (step, error) {
 	s := inst.slots[number]
-	switch {
-	case s == nil:
+	if s == nil {
 		return 0, ErrNoSlot
-	case !inst.shared && s.owner == owner && !s.conflicting && !s.ending():
+	}
+	own := s.owner() == owner
+	switch {
+	case own && !inst.shared && !s.contested() && !s.ending():
 		return nothing, nil
 	case s.busy():
 		return waitForIt, nil
-	case s.conflicting:
+	case s.contested():
 		return 0, ErrTaken
-	case s.owner == owner && inst.releaseUncertain(s) && m.unaccounted(inst, number, s):
+	case own && inst.releaseUncertain(s) && m.mayBeHeld(inst, number, s):
 		return waitForIt, nil
-	case s.owner == owner && inst.releaseUncertain(s):
-		if inst.probe.failing {
-			return 0, ErrUnavailable
-		}
-		return releaseIt, nil
-	case s.owner == owner && !s.unrecorded:
-		return nothing, nil
-	case inst.probe.failing: // the record may be out of date, too
+	case own && inst.releaseUncertain(s) && inst.suspended():
 		return 0, ErrUnavailable
-	case s.owner != owner && !s.free(), s.free() && inst.restoring[number], inst.yields(number, s):
+	case own && inst.releaseUncertain(s):
+		return releaseIt, nil
+	case own && s.state() != unrecorded:
+		return nothing, nil
+	case inst.suspended(): // the record may be out of date, too
+		return 0, ErrUnavailable
+	case !own && !s.free():
 		return 0, ErrTaken
 	case !inst.published || inst.gone && inst.shared:
 		return 0, ErrGone
@@ -291,19 +277,18 @@ func (m *Machine) need(inst *instance, number int, owner v0.Owner) (step, error)
 	return claimIt, nil
 }
 
-// unaccounted reports whether a container that the kubelet no longer lists may still
+// mayBeHeld reports whether a container that the kubelet no longer lists may still
 // have a slot: that of a Pod that was deleted by force. The kubelet offers its ID again
 // at once, but other nodes must not see the slot free, not even for a moment. The call
 // waits for the next observation.
-func (m *Machine) unaccounted(inst *instance, number int, s *slot) bool {
-	return !s.held.Free() && slices.Contains(m.lingering, inst.use(number, s.held).Resource)
+func (m *Machine) mayBeHeld(inst *instance, number int, s *slot) bool {
+	return !s.held.Free() && slices.Contains(m.unaccounted, inst.use(number, s.held).Resource)
 }
 
 // claim marks slots as claiming and returns the command.
 func (m *Machine) claim(inst *instance, owners map[int]v0.Owner) Claim {
 	for number, owner := range owners {
-		s := inst.slots[number]
-		s.phase, s.want, s.sent, s.asked = claiming, owner, inst.version, max(s.asked, m.now)
+		inst.slots[number].patch = patch{claiming, owner, inst.version}
 	}
 	m.changed(inst)
 	return Claim{Instance: inst.name, Owners: owners}
@@ -315,10 +300,10 @@ func (m *Machine) claim(inst *instance, owners map[int]v0.Owner) Claim {
 func (m *Machine) rewrite(inst *instance, numbers []int) []Command {
 	claims, releases := map[int]v0.Owner{}, map[int]v0.Owner{}
 	for _, number := range numbers {
-		if owner := inst.usage[number]; owner.Node == m.node && owner != inst.slots[number].owner {
+		if owner := inst.usage[number]; owner.Node == m.node && owner != inst.slots[number].held {
 			releases[number] = owner
 		} else {
-			claims[number] = inst.slots[number].owner
+			claims[number] = inst.slots[number].held
 		}
 	}
 	var commands []Command
@@ -328,12 +313,7 @@ func (m *Machine) rewrite(inst *instance, numbers []int) []Command {
 		commands = append(commands, claim)
 	}
 	if len(releases) > 0 {
-		for number := range releases {
-			s := inst.slots[number]
-			s.phase, s.sent = releasing, inst.version
-		}
-		m.changed(inst)
-		commands = append(commands, Release{inst.name, releases})
+		commands = append(commands, m.release(inst, releases))
 	}
 	return commands
 }
@@ -347,38 +327,34 @@ func (e ClaimSettled) apply(m *Machine) []Command {
 	if inst == nil {
 		return nil
 	}
-	sent := m.settle(inst, e.Slots, claiming)
+	sent := m.settle(inst, e.Slots, claiming, e.Outcome == Written && !e.Kept)
 	outdated := e.Gone && inst.recordedAfter(sent)
 	if e.Outcome == Written {
-		inst.probe = probe{}
-		m.hasten(inst)
+		inst.retry = retry{}
 	}
-	for _, number := range e.Slots {
-		s := inst.slots[number]
-		if s != nil && e.Outcome != Written && !outdated {
-			m.postpone(inst, number)
-		}
-		if s != nil && (e.Outcome != Written || e.Kept) {
-			s.want = v0.Owner{} // an earlier agent may have claimed it
-		}
+	if e.Outcome != Written && !e.Gone && inst.held(e.Slots) {
+		m.suspend(inst)
 	}
 	var commands []Command
 	if e.Gone && !outdated {
 		commands = m.deleted(inst)
 	} else {
-		commands = m.believe(inst, e.Record, sent)
+		commands = m.record(inst, e.Record)
 	}
 	refused := len(e.Slots) > 0
 	for _, number := range e.Slots {
 		if s := inst.slots[number]; s != nil {
-			s.want = v0.Owner{}
-			refused = refused && (s.free() || s.unrecorded)
+			refused = refused && (s.free() || s.state() == unrecorded)
 		}
 	}
-	if refused && e.Outcome != Written && !e.Gone {
+	switch {
+	case e.Outcome == Written || e.Gone:
+	case refused:
 		m.suspend(inst)
+	case len(inst.unwritten()) == 0: // a slot was taken, so the API server does respond
+		m.recovered(inst)
+		m.changed(inst)
 	}
-	m.changed(inst)
 	commands = append(commands, m.resume(inst)...)
 	return append(commands, m.releaseUnwanted(inst.name, e.Slots, nil)...)
 }

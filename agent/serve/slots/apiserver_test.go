@@ -25,7 +25,7 @@ type object struct {
 	edited     uint64     // the version when a user last changed it
 	created    uint64     // the version when it was created again
 	resized    uint64     // the version when its capacity was last changed
-	blurred    uint64     // the version when an owner was last written who need not know the capacity
+	exceeded   uint64     // the version when an owner was last written who need not know the capacity
 	history    []snapshot // the last ones
 	// since is when the owner of a slot was last changed.
 	since map[int]time.Duration
@@ -46,11 +46,9 @@ func (s *snapshot) event() *slots.Record {
 }
 
 func (o *object) record() snapshot {
-	record := slots.Record{Version: o.version, Configuration: configuration, Usage: maps.Clone(o.usage)}
-	if !o.w.former {
-		record.Nodes = slices.Collect(maps.Keys(o.labels))
-	}
-	return snapshot{record, o.capacity}
+	return snapshot{slots.Record{
+		Version: o.version, Configuration: configuration, Usage: maps.Clone(o.usage), Nodes: slices.Sorted(maps.Keys(o.labels)),
+	}, o.capacity}
 }
 
 // changed gives the object a new version and sends it to the nodes.
@@ -156,9 +154,6 @@ func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
 	for number := range p.owners {
 		ref := slots.Ref{Instance: p.o.name, Slot: number}
 		n.delay(ref, w.now+deadline)
-		if w.restoring[ref] { // several attempts may take longer than the other nodes wait
-			w.excuse(ref)
-		}
 	}
 	switch {
 	case r < 86: // applied, but the response is lost and the read fails
@@ -189,16 +184,8 @@ func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
 
 // arrive applies a patch and responds.
 func (p *patch) arrive() {
-	p.tries++
-	if p.tries > 1 && !p.release {
-		p.n.w.aside(p.apply)
-	} else {
-		p.apply()
-	}
-}
-
-func (p *patch) apply() {
 	w := p.n.w
+	p.tries++
 	switch {
 	case !p.o.exists:
 		p.settleGone()
@@ -326,11 +313,11 @@ func (p *patch) write() bool {
 func (p *patch) checkCapacity() {
 	o := p.o
 	if known := p.aware && p.base.Version >= o.resized; !known || !p.fresh {
-		o.blurred = o.version
+		o.exceeded = o.version
 		o.w.stats.Checks.judge(capacity, false)
 		return
 	}
-	if o.w.stats.Checks.judge(capacity, p.base.Version >= o.blurred) && len(o.owners()) > o.capacity {
+	if o.w.stats.Checks.judge(capacity, p.base.Version >= o.exceeded) && len(o.owners()) > o.capacity {
 		o.w.fail("I3: %s has claimed %v of %s with capacity %d: %v", p.n.name, p.owners, o.name, o.capacity, o.usage)
 	}
 }
@@ -348,37 +335,42 @@ func (p *patch) end(outcome slots.Outcome, record *snapshot, gone bool) {
 	p.settled = true
 	numbers := slices.Sorted(maps.Keys(p.owners))
 	for _, number := range numbers {
-		p.n.touched[slots.Use{Resource: p.o.name, ID: v0.SlotName(p.o.name, number)}] = p.n.w.now
+		p.n.namedAt[slots.Use{Resource: p.o.name, ID: v0.SlotName(p.o.name, number)}] = p.n.w.now
 		ref := slots.Ref{Instance: p.o.name, Slot: number}
 		p.n.delay(ref, p.n.w.now)
-		if p.n.failed[ref]++; outcome == slots.Written {
-			delete(p.n.failed, ref)
+	}
+	switch {
+	case outcome != slots.Written:
+		p.n.failed[p.o.name]++
+	case p.n.failed[p.o.name] > 0: // what could not be claimed follows
+		delete(p.n.failed, p.o.name)
+		for number := range maxSlot {
+			p.n.delay(slots.Ref{Instance: p.o.name, Slot: number}, p.n.w.now)
 		}
 	}
-	if p.n.told[p.o.name] { // a machine may forget what it has left
+	if p.n.watched[p.o.name] { // a machine may forget what it has left
 		p.n.learn(p.o.name, record)
 	}
+	result := slots.Result{Outcome: outcome, Record: record.event(), Gone: gone}
 	if p.release {
-		p.n.step(slots.ReleaseSettled{
-			Instance: p.o.name, Slots: numbers, Outcome: outcome, Record: record.event(), Tried: p.version, Gone: gone,
-		})
+		result.Tried = p.version
+		p.n.step(slots.ReleaseSettled{Instance: p.o.name, Slots: numbers, Result: result})
 		return
 	}
-	p.n.step(slots.ClaimSettled{
-		Instance: p.o.name, Slots: numbers, Outcome: outcome, Record: record.event(), Gone: gone, Kept: p.kept,
-	})
+	result.Kept = p.kept
+	p.n.step(slots.ClaimSettled{Instance: p.o.name, Slots: numbers, Result: result})
 }
 
 // notify sends a change of an object to a node that watches it, in order, now or late.
 func (n *node) notify(o *object) {
 	selected := o.exists && o.labels[n.name]
-	if !selected && !n.told[o.name] || n.m == nil {
+	if !selected && !n.watched[o.name] || n.m == nil {
 		return
 	}
 	if n.w.now < n.cutOff {
 		return // it is listed again at the end of the outage
 	}
-	n.told[o.name] = selected
+	n.watched[o.name] = selected
 	record := o.record()
 	var e slots.Event = slots.InstanceRecorded{Instance: o.name, Record: record.Record}
 	switch {

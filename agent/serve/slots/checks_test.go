@@ -116,7 +116,7 @@ func (n *node) checkWritten() {
 			if !p.running || !p.booked || !o.exists || n.w.now-p.answered <= releaseTime {
 				continue
 			}
-			bound := 2*time.Second + 10*time.Second<<max(0, n.failed[u.ref]-1) // the delay of a claim that fails again doubles
+			bound := 2*time.Second + time.Second<<min(n.failed[o.name], 6) // the delay of a claim that fails again doubles
 			judged := o.labels[n.name] && !n.w.excused[u.ref] && n.w.now-since > bound
 			if n.w.stats.Checks.judge(written, judged) && o.usage[u.ref.Slot] != u.owner {
 				n.w.fail("I2: %s is used as %q for %s, but the record names %q", u.ref, u.owner, n.w.now-since, o.usage[u.ref.Slot])
@@ -168,12 +168,10 @@ func (n *node) checkCommands(commands []slots.Command) {
 				if owner.Node != n.name {
 					n.w.fail("I1: %s releases %s of %q", n.name, ref, owner)
 				}
-				if n.onlyGhosts(ref) && !n.proven(ref, owner) { // the known limit in doc.go
+				if n.onlyForced(ref) && !n.proven(ref, owner) { // the known limit in doc.go
 					n.w.excused[ref] = true
 				}
 			}
-		case slots.Answer:
-			n.checkUnavailable(c)
 		}
 	}
 }
@@ -207,9 +205,9 @@ func (n *node) proven(ref slots.Ref, owner v0.Owner) bool {
 	return n.given[ref] || found && (owner.VirtualID == "" || n.observedAt-since >= proofTime)
 }
 
-// onlyGhosts reports whether only containers of Pods that were deleted by force use a
+// onlyForced reports whether only containers of Pods that were deleted by force use a
 // slot.
-func (n *node) onlyGhosts(ref slots.Ref) bool {
+func (n *node) onlyForced(ref slots.Ref) bool {
 	return !slices.ContainsFunc(n.pods, func(p *pod) bool {
 		return !p.ended && slices.ContainsFunc(p.uses, func(u use) bool { return u.ref == ref })
 	})
@@ -230,26 +228,6 @@ func (n *node) countConflicts() {
 	for _, name := range n.w.names {
 		for number := range maxSlot {
 			n.w.stats.Checks.judge(conflict, !n.mayReport(slots.Ref{Instance: name, Slot: number}))
-		}
-	}
-}
-
-// checkUnavailable checks that IDs that cannot be claimed become unhealthy: an error
-// costs a Deployment ten failed Pods a second, an unhealthy ID none.
-func (n *node) checkUnavailable(a slots.Answer) {
-	s := n.calls[a.Call]
-	if s == nil || !errors.Is(a.Err, slots.ErrUnavailable) {
-		return
-	}
-	r := s.pod.requests[s.request]
-	if r.resource.Group {
-		return
-	}
-	for _, inst := range n.m.State().Instances {
-		for _, slot := range inst.Slots {
-			if inst.Name == r.resource.Name && inst.Shared && slot.Healthy && slot.Owner.Free() {
-				n.w.fail("%s: %s-%d is healthy after a call was refused: %v", n.name, inst.Name, slot.Slot, a.Err)
-			}
 		}
 	}
 }
@@ -302,10 +280,10 @@ func (n *node) same(r *request) bool {
 }
 
 // current reports whether the agent knows the Instances whose slots a Pod has: they may have
-// been created again.
+// been created again, or the node may have left them for a moment.
 func (n *node) current(r *request) bool {
 	return !slices.ContainsFunc(r.answer, func(ref slots.Ref) bool {
-		return n.known[ref.Instance].Version < n.w.objects[ref.Instance].created
+		return n.known[ref.Instance].Version < n.w.objects[ref.Instance].created || n.left(ref.Instance)
 	})
 }
 
@@ -386,59 +364,4 @@ func (n *node) usesOtherwise(ref slots.Ref, owner v0.Owner) bool {
 	return slices.ContainsFunc(slices.Concat(n.pods, n.unnoticed), func(p *pod) bool {
 		return slices.ContainsFunc(p.uses, func(u use) bool { return u.ref == ref && u.owner != owner })
 	})
-}
-
-// checkPreference checks that a suggestion for a group has IDs of different Instances,
-// if there are enough.
-func (n *node) checkPreference(r *request, available, chosen []int) {
-	for i, id := range chosen {
-		if !slices.Contains(available, id) || slices.Contains(chosen[:i], id) {
-			n.w.fail("%s suggests %v of %v", n.name, chosen, available)
-		}
-	}
-	if !r.resource.Group {
-		return
-	}
-	mapped, releasing := map[string]string{}, map[string]bool{}
-	var offering []string
-	state := n.m.State()
-	for _, inst := range state.Instances {
-		for _, s := range inst.Slots {
-			releasing[v0.SlotName(inst.Name, s.Slot)] = s.Phase == "releasing"
-		}
-	}
-	for _, g := range state.Groups {
-		offering = append(offering, g.Offering...)
-		for _, id := range g.IDs {
-			if len(id.Slots) > 0 && id.Healthy && !releasing[id.Slots[0]] {
-				mapped[id.ID] = id.Slots[0][:len("cam-a")]
-			}
-		}
-	}
-	different := map[string]bool{}
-	repeated := false
-	for _, id := range chosen {
-		if inst := mapped[strconv.Itoa(id)]; inst != "" {
-			repeated = repeated || different[inst]
-			different[inst] = true
-		}
-	}
-	possible := map[string]bool{}
-	fresh := 0 // IDs that take any Instance that offers a slot
-	for _, id := range available {
-		if inst := mapped[strconv.Itoa(id)]; inst != "" {
-			possible[inst] = true
-		} else {
-			fresh++
-		}
-	}
-	for _, inst := range offering {
-		if !possible[inst] && fresh > 0 {
-			possible[inst] = true
-			fresh--
-		}
-	}
-	if repeated && len(possible) >= r.count {
-		n.w.fail("%s suggests %v, two of one Instance, although there are %d", n.name, chosen, len(possible))
-	}
 }

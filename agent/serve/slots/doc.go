@@ -10,12 +10,12 @@
 //
 // Read events.go and commands.go, then slot.go (what is known), allocate.go (a call,
 // from the request to the answer), mapping.go and groups.go (virtual IDs), record.go
-// (what the API server says), release.go (what the kubelet says), probe.go, roster.go
-// (how IDs leave a list), then testdata. model_test.go runs nodes, kubelets and an API
+// (what the API server says), release.go (what the kubelet says), list.go (how IDs
+// leave a list), retry.go (what could not be written), then testdata. model_test.go runs nodes, kubelets and an API
 // server with random faults: 1000 schedules in each check; in make full 100000, and
 // 50000 with seeds that are new for each commit.
 //
-// Always: the invariants of invariants.go. A slot is given to a container only
+// Always: the invariants of invariants_test.go. A slot is given to a container only
 // while the record in the API server names this node, or, for a device that no
 // other node can reach, will name it; a slot is released only on evidence that is
 // later than the last call naming it. A slot that this agent finds as its own after a
@@ -29,12 +29,9 @@
 // Never: a clock, a goroutine, a client, a lock. Time enters through [Ticked], as
 // the time since the caller started. A Machine is not safe for concurrent use.
 //
-// Known limits. If an Instance is deleted, only the agents know its owners. When it has
-// been created again, a machine gives no slot that another node had for five seconds. If
-// that node's agent is down or cut off for longer, its container and one of another node
-// use the slot, which is reported as a conflict when the agent is back. The same is true
-// if the other agent starts in between, or less than five seconds before, or if its node
-// joins the Instance only then: it may not know that there was an owner.
+// Known limits. If an Instance is deleted, only the agents know its owners. When it has been
+// created again, each writes its own at once. Another node that is faster than an agent which
+// is down or cut off gets the slot of a container, which is then reported as a conflict.
 //
 // Only the record says which slot a virtual ID has. If a local device's slot was given
 // while the API server was down, and the agent ends before the owner is written, that

@@ -14,8 +14,8 @@ type Event interface{ apply(*Machine) []Command }
 type Call uint64
 
 // Generation counts the calls that name slots, and settled patches. An observation of
-// Pods carries the generation at which it began, and does not apply to slots touched
-// later.
+// Pods carries the generation at which it began, and does not apply to slots that one of
+// them named later.
 type Generation uint64
 
 // Resource is a resource of this node, akri.sh/NAME.
@@ -128,38 +128,38 @@ type PreferenceAsked struct {
 	Size      int
 }
 
-// ClaimSettled is the result of a [Claim].
-type ClaimSettled struct {
-	Instance string
-	Slots    []int
-	Outcome  Outcome
+// Result is what became of a patch.
+type Result struct {
+	Outcome Outcome
 	// Record is the record last read or written; nil if there was no response.
 	Record *Record
 	// Gone reports that the Instance does not exist.
 	Gone bool
-	// Kept reports that slots had their owner already, so that no patch, or none of
+	// Kept reports that a claim found slots with their owner, so that no patch, or none of
 	// known outcome, gave it to them.
 	Kept bool
+	// Tried is the latest version for which a patch of unknown outcome was sent.
+	Tried uint64
+}
+
+// ClaimSettled is the result of a [Claim].
+type ClaimSettled struct {
+	Instance string
+	Slots    []int
+	Result
 }
 
 // ReleaseSettled is the result of a [Release].
 type ReleaseSettled struct {
 	Instance string
 	Slots    []int
-	Outcome  Outcome
-	Record   *Record
-	// Tried is the latest version for which a patch of unknown outcome was sent.
-	Tried uint64
-	// Gone reports that the Instance does not exist.
-	Gone bool
+	Result
 }
 
-// ProbeSettled is the result of a [Probe].
+// ProbeSettled is the result of a [Probe]. Its record is one that was read.
 type ProbeSettled struct {
 	Instance string
-	Outcome  Outcome
-	// Record is the record that was read; nil if there was no response.
-	Record *Record
+	Result
 }
 
 // PodsObserved is an observation of the kubelet and its Pods.
@@ -173,7 +173,7 @@ type PodsObserved struct {
 	// Open are the resources whose list may be incomplete. An ID of another resource
 	// that is not listed is not used by any container.
 	Open []string
-	// Lingering are the open resources with IDs that a container may have although the
+	// Unaccounted are the open resources with IDs that a container may have although the
 	// kubelet considers them free.
-	Lingering []string
+	Unaccounted []string
 }

@@ -150,30 +150,30 @@ func (w *world) resize(o *object, capacity int) {
 			n.publish(o.name)
 		})
 	}
-	w.after(w.laterUpTo(time.Second), func() { // by one of the agents
+	w.after(w.upTo(time.Second), func() { // by one of the agents
 		if o.exists && o.capacity != o.configured {
 			w.note("%s has capacity %d", o.name, o.configured)
 			o.capacity = o.configured
-			w.aside(o.changed)
+			o.changed()
 			o.resized = o.version
 		}
 	})
 }
 
 // crowd lowers the capacity of a device right after the kubelets have chosen IDs. The
-// device has one owner, whose slot is beyond the new capacity, and room for one more. The
+// device has one owner, whose slot is beyond the new capacity, and one more is free. The
 // kubelets' calls follow when all nodes know the new capacity. Calls that are chosen later
 // would not compete for different slots: the lists offer the same slots to all nodes.
 func (w *world) crowd() {
 	if w.calm {
 		return
 	}
-	w.after(w.laterUpTo(time.Second), w.crowd)
-	o := w.objects[w.names[w.later.IntN(len(w.names))]]
+	w.after(w.upTo(time.Second), w.crowd)
+	o := w.objects[w.names[w.rng.IntN(len(w.names))]]
 	switch owners := o.owners(); {
-	case w.now < w.rush:
+	case w.now < w.busyUntil:
 	case len(owners) == 1 && owners[0] >= 2 && o.configured > 2:
-		w.rush = w.now + 1100*time.Millisecond
+		w.busyUntil = w.now + 1100*time.Millisecond
 		for _, n := range w.nodes {
 			n.admit(&pod{containers: 1, requests: []request{{resource: slots.Resource{Name: o.name}, count: 1}}})
 		}
@@ -184,27 +184,21 @@ func (w *world) crowd() {
 }
 
 // remove deletes an Instance. It is created again, without owners, as long as a node
-// sees the device.
+// sees the device. Another node may then be faster to claim a slot in use.
 func (w *world) remove(o *object) {
 	if !o.exists {
 		return
 	}
 	w.note("%s is deleted", o.name)
 	for number := range maxSlot {
-		ref := slots.Ref{Instance: o.name, Slot: number}
-		w.edited[ref] = true
-		for _, n := range w.nodes {
-			if n.uses(ref) {
-				w.restoring[ref] = true
-				w.checkRestorable(n, ref)
-			}
-		}
+		w.excuse(slots.Ref{Instance: o.name, Slot: number})
 	}
 	o.exists = false
 	clear(o.usage)
 	clear(o.since)
 	clear(o.labels)
 	o.changed()
+	o.edited = o.version // what is given until the node knows it is not recorded
 	w.after(w.upTo(4*time.Second), func() {
 		w.note("%s is created again", o.name)
 		o.exists, o.history, o.created = true, nil, w.version+1
@@ -217,20 +211,6 @@ func (w *world) remove(o *object) {
 		}
 		o.changed()
 	})
-}
-
-// checkRestorable accepts that a slot in use is used twice if its Instance was deleted and,
-// until its owner is written again, the agent of its container's node cannot write that, or
-// another one that may claim the slot may not know that there was an owner.
-func (w *world) checkRestorable(user *node, ref slots.Ref) {
-	o := w.objects[ref.Instance]
-	for _, n := range w.nodes {
-		started := w.now-n.booted < proofTime // its record may be old, and its slots assumed
-		absent := n.m == nil || started || w.now < n.cutOff || o.exists && !o.labels[n.name]
-		if absent && (n == user || o.shared) || n == user && w.now < n.forbidden {
-			w.excuse(ref)
-		}
-	}
 }
 
 // maxSlot is above all slots of the model.
@@ -263,9 +243,9 @@ func (w *world) atRest(ref slots.Ref) bool {
 // in progress.
 func (n *node) knows(ref slots.Ref) bool {
 	state := n.m.State()
-	return len(state.Waiting) > 0 || slices.ContainsFunc(state.Instances, func(i slots.InstanceState) bool {
+	return state.Waiting > 0 || slices.ContainsFunc(state.Instances, func(i slots.InstanceState) bool {
 		return i.Name == ref.Instance && slices.ContainsFunc(i.Slots, func(s slots.SlotState) bool {
-			return s.Slot == ref.Slot && !(s.Owner.Free() && s.Held.Free() && s.Phase == "settled")
+			return s.Slot == ref.Slot && !(s.Owner.Free() && s.Held.Free() && s.Patch == "settled")
 		})
 	})
 }
@@ -290,7 +270,7 @@ func (w *world) edit(o *object) {
 	w.excuse(slots.Ref{Instance: o.name, Slot: number})
 	o.own(number, owner)
 	o.changed()
-	o.edited, o.blurred = o.version, o.version
+	o.edited, o.exceeded = o.version, o.version
 	if n := w.node(owner.Node); owner.Node != "" && n == nil {
 		w.after(w.upTo(10*time.Second), func() {
 			if o.exists && o.usage[number] == owner {
@@ -323,7 +303,7 @@ func (n *node) end(p *pod, force bool) {
 	}
 	if force {
 		n.w.note("%s: a pod with %v is deleted by force", n.name, p.uses)
-		n.w.stats.Ghosts++
+		n.w.stats.Forced++
 		forget()
 		n.w.after(n.w.upTo(3*time.Second), stop)
 		return
@@ -364,8 +344,8 @@ func (n *node) observe() {
 	uses := n.m.Uses()
 	e := slots.PodsObserved{Since: n.m.Generation(), Began: n.w.now}
 	epoch, planned := n.epoch, n.observed
-	early := n.w.chance(50)
-	if early {
+	atBegin := n.w.chance(50)
+	if atBegin {
 		n.list(&e, uses)
 	}
 	n.observing = true
@@ -374,7 +354,7 @@ func (n *node) observe() {
 		if epoch != n.epoch {
 			return
 		}
-		if !early {
+		if !atBegin {
 			n.list(&e, uses)
 		}
 		undecided := slices.ContainsFunc(n.m.Uses(), func(u slots.Use) bool { return !slices.Contains(e.Listed, u) })
@@ -397,7 +377,7 @@ func (n *node) note(e slots.PodsObserved) {
 	n.observedAt = n.w.now
 	maps.DeleteFunc(n.listed, func(u slots.Use, _ time.Duration) bool { return !slices.Contains(e.Listed, u) })
 	for _, u := range e.Listed {
-		if _, found := n.listed[u]; !found && n.touched[u] <= e.Began && (u.Resource != configuration || n.attributes(u.ID)) {
+		if _, found := n.listed[u]; !found && n.namedAt[u] <= e.Began && (u.Resource != configuration || n.attributes(u.ID)) {
 			n.listed[u] = n.w.now
 		}
 	}
@@ -429,7 +409,7 @@ func (n *node) list(e *slots.PodsObserved, uses []slots.Use) {
 		for _, u := range uses {
 			e.Open = append(e.Open, u.Resource)
 		}
-		e.Lingering = e.Open
+		e.Unaccounted = e.Open
 		return
 	}
 	if n.admitting != nil && n.w.chance(50) { // the API server shows it already
@@ -448,7 +428,7 @@ func (n *node) list(e *slots.PodsObserved, uses []slots.Use) {
 			case p.live && (p.ended || p.answered+shownTime <= n.w.now):
 				e.Open = append(e.Open, r.resource.Name)
 				if p.ended {
-					e.Lingering = append(e.Lingering, r.resource.Name)
+					e.Unaccounted = append(e.Unaccounted, r.resource.Name)
 				}
 				n.open[r.resource.Name] = n.w.now
 			}

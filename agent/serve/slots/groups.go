@@ -20,8 +20,7 @@ type group struct {
 	virtual                      map[string]*virtual
 	// orphans are the IDs that a container has although no slot has them.
 	orphans map[string]orphan
-	roster  *roster
-	dirty   bool // the list may have changed
+	list    *idList
 }
 
 // virtual is a virtual ID in use.
@@ -36,7 +35,7 @@ type virtual struct {
 func newGroup(name string) *group {
 	return &group{
 		name: name, instances: map[string]*instance{}, members: map[string]*instance{}, offering: map[string]*instance{},
-		virtual: map[string]*virtual{}, orphans: map[string]orphan{}, roster: newRoster(),
+		virtual: map[string]*virtual{}, orphans: map[string]orphan{}, list: newIDList(),
 	}
 }
 
@@ -65,15 +64,15 @@ func (m *Machine) quit(inst *instance) {
 	g.update(inst, current)
 	inst.summary, inst.group = current, nil
 	delete(g.instances, inst.name)
-	m.touchedGroups[g.name] = g
+	m.dirtyGroups[g.name] = g
 }
 
-// update applies the change of an Instance's summary.
-func (g *group) update(inst *instance, before summary) {
+// update applies the change of an Instance's summary. It reports whether that may change
+// the group's list.
+func (g *group) update(inst *instance, before summary) bool {
 	if inst.sameVirtual(before) {
-		return
+		return false
 	}
-	g.dirty = true
 	set(g.members, inst, inst.member)
 	set(g.offering, inst, inst.offers)
 	for number, ids := range before.virtual {
@@ -96,6 +95,7 @@ func (g *group) update(inst *instance, before summary) {
 			}
 		}
 	}
+	return true
 }
 
 func set(of map[string]*instance, inst *instance, in bool) {
@@ -146,11 +146,11 @@ func (g *group) slotsOf(id string) []Ref {
 	return append([]Ref{v.current}, others...)
 }
 
-// touch excludes IDs from observations that began earlier.
-func (g *group) touch(ids []string, to Generation) {
+// exclude excludes IDs from observations that began earlier.
+func (g *group) exclude(ids []string, to Generation) {
 	for _, id := range ids {
-		if number, ok := virtualNumber(id); ok && g.roster.entries[number] != nil {
-			g.roster.entries[number].touched = to
+		if number, ok := virtualNumber(id); ok && g.list.entries[number] != nil {
+			g.list.entries[number].generation = to
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (m *Machine) groupList(g *group) []Health {
 			wanted[next] = true
 		}
 	}
-	return g.roster.update(wanted, m.now, func(id int) bool { return m.groupKeeps(g, id) })
+	return g.list.update(wanted, m.now, func(id int) bool { return m.groupKeeps(g, id) })
 }
 
 // groupKeeps reports whether an ID stays in the list of a group: it has a slot, or a
@@ -200,11 +200,10 @@ func virtualNumber(id string) (int, bool) {
 // longer has any state.
 func (m *Machine) advertiseGroup(g *group) []Command {
 	resource := Resource{g.name, true}
-	commands := g.roster.advertise(resource, m.groupList(g), len(g.members) > 0)
-	g.dirty = false
-	at, found := g.roster.due(func(id int) bool { return m.groupKeeps(g, id) })
-	m.schedule.set(resource, at, found)
-	if len(g.instances) == 0 && g.roster.advertised == nil {
+	commands := g.list.advertise(resource, m.groupList(g), len(g.members) > 0)
+	at, found := g.list.due(func(id int) bool { return m.groupKeeps(g, id) })
+	m.schedule(resource, at, found)
+	if len(g.instances) == 0 && g.list.advertised == nil {
 		delete(m.groups, g.name)
 	}
 	return commands

@@ -21,7 +21,7 @@ type node struct {
 	// booted is when the agent last started.
 	booted time.Duration
 
-	told              map[string]bool // Instances that the agent knows
+	watched           map[string]bool // Instances that the agent knows
 	delivered         time.Duration   // when the last event of the watch arrives
 	known             map[string]snapshot
 	cutOff, forbidden time.Duration // no API server, or no right to write, until then
@@ -42,9 +42,9 @@ type node struct {
 	given      map[slots.Ref]bool
 	listed     map[slots.Use]time.Duration
 	observedAt time.Duration
-	// touched is when a call last named a slot, or a patch of it was settled. Observations
+	// namedAt is when a call last named a slot, or a patch of it was settled. Observations
 	// that began earlier say nothing about it.
-	touched   map[slots.Use]time.Duration
+	namedAt   map[slots.Use]time.Duration
 	observing bool
 	// restless is when something last delayed the release of all slots: open is the same
 	// for those of a resource, and delays for a single one.
@@ -54,7 +54,7 @@ type node struct {
 	used     map[slots.Ref]time.Duration // until when a container had a slot
 	// sent are the owners that the watch has reported, or will.
 	sent   map[slots.Ref]v0.Owner
-	failed map[slots.Ref]int       // patches, since one was written
+	failed map[string]int          // patches and probes of an Instance, since one was written
 	held   map[string]map[int]bool // slots that containers may have, of Instances that are claimed
 	// unseen are the Instances with slots of this node that did not have its label when the
 	// agent started: a user had removed it.
@@ -125,9 +125,9 @@ func (n *node) boot() {
 	}
 	n.epoch++
 	n.m = slots.New(n.name)
-	n.told, n.known, n.delivered = map[string]bool{}, map[string]snapshot{}, n.w.now
+	n.watched, n.known, n.delivered = map[string]bool{}, map[string]snapshot{}, n.w.now
 	n.given, n.listed, n.unseen, n.unnoticed = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}, nil, nil
-	n.touched, n.sent, n.failed = map[slots.Use]time.Duration{}, map[slots.Ref]v0.Owner{}, map[slots.Ref]int{}
+	n.namedAt, n.sent, n.failed = map[slots.Use]time.Duration{}, map[slots.Ref]v0.Owner{}, map[string]int{}
 	n.restless, n.booted = max(n.restless, n.w.now), n.w.now
 	n.w.note("%s: the agent starts", n.name)
 	for _, name := range n.w.names {
@@ -136,7 +136,7 @@ func (n *node) boot() {
 			n.unseen = append(n.unseen, name)
 		}
 		if o.exists && o.labels[n.name] {
-			n.told[name] = true
+			n.watched[name] = true
 			record := o.history[n.w.rng.IntN(len(o.history))]
 			if !o.shared { // given without asking, so the agent must begin with a consistent list
 				record = o.record()
@@ -188,7 +188,7 @@ func (n *node) crash() {
 	n.epoch++
 	if p := n.admitting; p != nil {
 		if len(n.calls) == 0 && !p.live && n.w.oneIn(2) { // the next agent gets the call, for IDs of the list of this one
-			p.stalled = n.w.now + n.w.laterUpTo(6*time.Second)
+			p.stalled = n.w.now + n.w.upTo(6*time.Second)
 		} else {
 			n.reject(p)
 		}
@@ -277,11 +277,12 @@ func (n *node) probe(instance string) {
 		}
 		outcome, record := slots.Written, o.record()
 		if n.w.now < n.cutOff || n.w.now < n.forbidden || !o.exists || n.known[instance].Version < o.created {
-			n.step(slots.ProbeSettled{Instance: instance, Outcome: slots.Refused})
+			n.failed[instance]++
+			n.step(slots.ProbeSettled{Instance: instance, Result: slots.Result{Outcome: slots.Refused}})
 			return
 		}
 		n.learn(instance, &record)
-		n.step(slots.ProbeSettled{Instance: instance, Outcome: outcome, Record: &record.Record})
+		n.step(slots.ProbeSettled{Instance: instance, Result: slots.Result{Outcome: outcome, Record: &record.Record}})
 	})
 }
 

@@ -20,25 +20,25 @@ type Machine struct {
 	instances  map[string]*instance
 	groups     map[string]*group
 	waiting    []*pendingCall // in the order of their arrival
-	counts     Counts
 	// holding are the Instances with a slot of this node.
 	holding map[string]*instance
-	// lingering is what the last observation reported as such.
-	lingering []string
-	// early are the slots that the last observation named before the Instance was known, or
-	// while its record named another owner.
-	early map[Use]bool
-	// touched and touchedGroups are what the current step has changed.
-	touched       map[string]*instance
-	touchedGroups map[string]*group
-	schedule      schedule
+	// unaccounted is what the last observation reported as such.
+	unaccounted []string
+	// unmatched are the slots that the last observation named before the Instance was known,
+	// or while its record named another owner.
+	unmatched map[Use]bool
+	// dirty and dirtyGroups are those whose lists the current step may have changed.
+	dirty       map[string]*instance
+	dirtyGroups map[string]*group
+	// alarms are when a [Ticked] next affects a resource.
+	alarms map[Resource]time.Duration
 }
 
 // New returns a machine for a node that has no devices yet.
 func New(node string) *Machine {
 	return &Machine{
 		node: node, instances: map[string]*instance{}, groups: map[string]*group{}, holding: map[string]*instance{},
-		touched: map[string]*instance{}, touchedGroups: map[string]*group{}, schedule: newSchedule(),
+		dirty: map[string]*instance{}, dirtyGroups: map[string]*group{}, alarms: map[Resource]time.Duration{},
 	}
 }
 
@@ -63,8 +63,8 @@ func (m *Machine) Uses() []Use {
 			if !s.held.Free() {
 				uses = append(uses, inst.use(number, s.held))
 			}
-			if s.owner.Node == m.node && s.owner != s.held {
-				uses = append(uses, inst.use(number, s.owner))
+			if owner := s.owner(); owner.Node == m.node && owner != s.held {
+				uses = append(uses, inst.use(number, owner))
 			}
 		}
 	}
@@ -91,69 +91,52 @@ func (m *Machine) InUse(name string) bool {
 	return inst != nil && (inst.published || inst.recorded)
 }
 
-// Counts returns how many slots are free, held by this node, taken by another
-// owner, and conflicting.
-func (m *Machine) Counts() Counts { return m.counts }
-
 // Deadline returns the earliest time at which a [Ticked] has an effect, and whether
 // there is one.
-func (m *Machine) Deadline() (time.Duration, bool) { return m.schedule.next() }
-
-func (e Ticked) apply(m *Machine) []Command {
-	m.now = max(m.now, e.Now)
-	var commands []Command
-	for _, r := range m.schedule.due(m.now) {
-		if g := m.groups[r.Name]; r.Group && g != nil {
-			m.touchedGroups[g.name] = g
-		}
-		if inst := m.instances[r.Name]; !r.Group && inst != nil {
-			if numbers := m.overdue(inst); len(numbers) > 0 {
-				commands = append(commands, m.rewrite(inst, numbers)...)
-			}
-			commands = append(commands, m.probeDue(inst)...)
-			if inst.recorded && inst.restoredAt <= m.now {
-				inst.restoring = nil
-			}
-			m.changed(inst)
-		}
-	}
-	return commands
-}
-
-// overdue returns the unrecorded slots whose claim is due.
-func (m *Machine) overdue(inst *instance) []int {
-	if !inst.recorded {
-		return nil
-	}
-	var numbers []int
-	for _, number := range inst.numbers() {
-		if s := inst.slots[number]; s.unrecorded && !s.busy() && inst.claimAt(number, s) <= m.now {
-			numbers = append(numbers, number)
-		}
-	}
-	return numbers
-}
-
-// due returns when a [Ticked] next affects an Instance.
-func (m *Machine) due(inst *instance) (at time.Duration, found bool) {
-	at, found = inst.roster.due(func(id int) bool { return m.mustStayListed(inst, id) })
-	earlier := func(t time.Duration) {
+func (m *Machine) Deadline() (at time.Duration, found bool) {
+	for _, t := range m.alarms {
 		if !found || t < at {
 			at, found = t, true
 		}
 	}
-	if inst.recorded {
-		for number, s := range inst.slots {
-			if s.unrecorded && !s.busy() {
-				earlier(inst.claimAt(number, s))
+	return at, found
+}
+
+// schedule sets when a [Ticked] next affects a resource.
+func (m *Machine) schedule(r Resource, at time.Duration, found bool) {
+	delete(m.alarms, r)
+	if found {
+		m.alarms[r] = at
+	}
+}
+
+func (e Ticked) apply(m *Machine) []Command {
+	m.now = max(m.now, e.Now)
+	var names []string // of Instances
+	for r, at := range m.alarms {
+		if at <= m.now {
+			delete(m.alarms, r)
+			if m.listOf(r) != nil && !r.Group {
+				names = append(names, r.Name)
 			}
 		}
 	}
-	if inst.recorded && len(inst.restoring) > 0 {
-		earlier(inst.restoredAt)
+	var commands []Command
+	slices.Sort(names)
+	for _, name := range names {
+		inst := m.instances[name]
+		commands = append(commands, m.retryDue(inst)...)
+		m.changed(inst)
 	}
-	if inst.probe.failing && inst.published {
-		earlier(inst.probe.at)
+	return commands
+}
+
+// due returns when a [Ticked] next affects an Instance.
+func (m *Machine) due(inst *instance) (at time.Duration, found bool) {
+	at, found = inst.list.due(func(id int) bool { return m.mustStayListed(inst, id) })
+	retries := inst.retry.failing && (inst.shared && inst.published || len(inst.unwritten()) > 0)
+	if retries && (!found || inst.retry.at < at) {
+		return inst.retry.at, true
 	}
 	return at, found
 }
@@ -162,14 +145,14 @@ func (m *Machine) due(inst *instance) (at time.Duration, found bool) {
 func (m *Machine) instance(name string) *instance {
 	inst := m.instances[name]
 	if inst == nil {
-		inst = &instance{name: name, slots: map[int]*slot{}, roster: newRoster()}
+		inst = &instance{name: name, slots: map[int]*slot{}, list: newIDList()}
 		m.instances[name] = inst
 	}
 	return inst
 }
 
-// touch excludes a slot from observations that began earlier.
-func (m *Machine) touch(s *slot) {
+// exclude excludes a slot from observations that began earlier.
+func (m *Machine) exclude(s *slot) {
 	m.generation++
-	s.touched = m.generation
+	s.generation = m.generation
 }

@@ -108,7 +108,7 @@ func TestFailedClaims(t *testing.T) {
 			for _, c := range commands {
 				if _, ok := c.(slots.Claim); ok {
 					times = append(times, now)
-					m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{0}, Outcome: slots.Refused})
+					m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{0}, Result: slots.Result{Outcome: slots.Refused}})
 				}
 			}
 			at, found := m.Deadline()
@@ -118,7 +118,7 @@ func TestFailedClaims(t *testing.T) {
 			now = at
 			commands = m.Step(slots.Ticked{Now: now})
 		}
-		m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{0}, Outcome: slots.Refused}) // one may be in flight
+		m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{0}, Result: slots.Result{Outcome: slots.Refused}}) // one may be in flight
 		return m, times
 	}
 	m, here := claims("node-a")
@@ -138,118 +138,10 @@ func TestFailedClaims(t *testing.T) {
 
 	m.Step(slots.AllocateRequested{Call: 2, Resource: slots.Resource{Name: "usb"}, IDs: []int{1}})
 	written := slots.Record{Version: 2, Usage: map[int]v0.Owner{1: {Node: "node-a"}}}
-	for _, c := range m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{1}, Record: &written}) {
+	for _, c := range m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{1}, Result: slots.Result{Record: &written}}) {
 		if claim, ok := c.(slots.Claim); ok && len(claim.Owners) == 1 && claim.Owners[0].Node == "node-a" {
 			return
 		}
 	}
 	t.Error("the claim is not repeated although another one was written")
-}
-
-// TestStateIsComplete checks that counts agree with the state after many events.
-func TestStateIsComplete(t *testing.T) {
-	w := newWorld(11, false, false)
-	w.run()
-	for _, n := range w.nodes {
-		if n.m == nil {
-			continue
-		}
-		var want slots.Counts
-		for _, inst := range n.m.State().Instances {
-			for _, s := range inst.Slots {
-				switch {
-				case s.Conflicting:
-					want.Conflicting++
-				case s.Owner.Free():
-					want.Free++
-				case s.Owner.Node == n.name:
-					want.Held++
-				default:
-					want.Taken++
-				}
-			}
-		}
-		if got := n.m.Counts(); got != want {
-			t.Errorf("%s counts %+v, but has %+v", n.name, got, want)
-		}
-	}
-}
-
-// BenchmarkEvents measures events on a node with 1000 Instances of 5 slots each. They
-// cost what they concern: one Instance and, if its offer changes, the list of its group.
-func BenchmarkEvents(b *testing.B) {
-	const instances = 1000
-	setUp := func() *slots.Machine {
-		m := slots.New("node-a")
-		for i := range instances {
-			name := fmt.Sprintf("cam-%04d", i)
-			m.Step(slots.DevicePublished{Instance: name, Configuration: "cam", Shared: true, Capacity: 5, Online: true})
-			m.Step(slots.InstanceRecorded{Instance: name, Record: slots.Record{Version: 1}})
-		}
-		return m
-	}
-	b.Run("recorded", func(b *testing.B) {
-		m := setUp()
-		b.ResetTimer()
-		for i := range b.N {
-			owner := v0.Owner{Node: "node-b"}
-			if i/instances%2 == 1 {
-				owner = v0.Owner{}
-			}
-			m.Step(slots.InstanceRecorded{Instance: fmt.Sprintf("cam-%04d", i%instances), Record: slots.Record{
-				Version: uint64(i + 2), Usage: map[int]v0.Owner{0: owner},
-			}})
-		}
-	})
-	b.Run("ticked", func(b *testing.B) {
-		m := setUp()
-		b.ResetTimer()
-		for i := range b.N {
-			m.Step(slots.Ticked{Now: time.Duration(i)})
-			m.Deadline()
-		}
-	})
-	b.Run("counts", func(b *testing.B) {
-		m := setUp()
-		b.ResetTimer()
-		for range b.N {
-			m.Counts()
-		}
-	})
-	b.Run("allocated", func(b *testing.B) {
-		m := setUp()
-		version := uint64(2)
-		b.ResetTimer()
-		for i := range b.N {
-			name := fmt.Sprintf("cam-%04d", i%instances)
-			mine := slots.Record{Version: version, Usage: map[int]v0.Owner{0: {Node: "node-a"}}}
-			version++
-			m.Step(slots.AllocateRequested{Call: slots.Call(i), Resource: slots.Resource{Name: name}, IDs: []int{0}})
-			m.Step(slots.ClaimSettled{Instance: name, Slots: []int{0}, Record: &mine})
-			m.Step(slots.InstanceRecorded{Instance: name, Record: mine})
-		}
-	})
-	b.Run("allocated of group", func(b *testing.B) {
-		m := setUp()
-		version := uint64(2)
-		b.ResetTimer()
-		for i := range b.N {
-			e := slots.AllocateRequested{Call: slots.Call(i), Resource: slots.Resource{Name: "cam", Group: true}, IDs: []int{i % instances}}
-			for _, c := range m.Step(e) {
-				if claim, ok := c.(slots.Claim); ok {
-					version++
-					written := slots.Record{Version: version, Usage: claim.Owners}
-					m.Step(slots.ClaimSettled{Instance: claim.Instance, Slots: numbersOf(claim.Owners), Record: &written})
-				}
-			}
-		}
-	})
-}
-
-func numbersOf(owners map[int]v0.Owner) []int {
-	var numbers []int
-	for number := range owners {
-		numbers = append(numbers, number)
-	}
-	return numbers
 }

@@ -88,20 +88,25 @@ func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, 
 			s := inst.slots[ref.Slot]
 			switch {
 			case s == nil:
-			case s.owner == owner && inst.ready(ref.Slot, s), s.want == owner:
+			case s.owner() == owner && inst.ready(s), s.want() == owner:
 				return ref, s, true
 			case inst.online && inst.usable(ref.Slot, s) && inst.available > 0:
 				return ref, s, true
 			}
 		}
 	}
-	for _, ref := range g.slotsOf(owner.VirtualID) {
-		s := g.virtual[owner.VirtualID].slots[ref]
-		owned := (s.owner == owner || s.want == owner) && !s.ending()
-		// While the device is offline, the ID is unhealthy: the kubelet names it only for a
-		// later container of the same Pod. That one gets the slot also if the device has gone.
-		if owned && g.instances[ref.Instance].ready(ref.Slot, s) || s.held == owner && m.recent(s) {
-			return ref, s, true
+	for _, owned := range [...]bool{true, false} { // a slot that is still being claimed comes last
+		for _, ref := range g.slotsOf(owner.VirtualID) {
+			s := g.virtual[owner.VirtualID].slots[ref]
+			if (s.owner() == owner) != owned {
+				continue
+			}
+			has := (owned || s.want() == owner) && !s.ending()
+			// While the device is offline, the ID is unhealthy: the kubelet names it only for a
+			// later container of the same Pod. That one gets the slot also if the device has gone.
+			if has && g.instances[ref.Instance].ready(s) || s.held == owner && m.recent(s) {
+				return ref, s, true
+			}
 		}
 	}
 	return Ref{}, nil, false
@@ -153,7 +158,7 @@ func (m *Machine) shortage(g *group, used map[string]bool) error {
 		return ErrGone
 	}
 	for name, inst := range g.members {
-		if !used[name] && inst.probe.failing {
+		if !used[name] && inst.suspended() {
 			return ErrUnavailable
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // runSchedules runs a range of seeds on all processors, up to the first that violates an
 // invariant. Without a violation, that is the one after the last.
-func runSchedules(first, last uint64, former bool) (total stats, violated uint64) {
+func runSchedules(first, last uint64) (total stats, violated uint64) {
 	var (
 		workers sync.WaitGroup
 		mu      sync.Mutex
@@ -33,7 +33,7 @@ func runSchedules(first, last uint64, former bool) (total stats, violated uint64
 				if done {
 					return
 				}
-				w := newWorld(seed, former, false)
+				w := newWorld(seed, false)
 				w.run()
 				mu.Lock()
 				total.add(w.stats)
@@ -50,7 +50,7 @@ func runSchedules(first, last uint64, former bool) (total stats, violated uint64
 
 // stats show what the schedules reach.
 type stats struct {
-	Events, Granted, Groups, Several, Refused, Crashes, Ghosts, Landed int
+	Events, Granted, Groups, Several, Refused, Crashes, Forced, Landed int
 	// Checks are those that the schedules make.
 	Checks tally
 }
@@ -62,7 +62,7 @@ func (s *stats) add(o stats) {
 	s.Several += o.Several
 	s.Refused += o.Refused
 	s.Crashes += o.Crashes
-	s.Ghosts += o.Ghosts
+	s.Forced += o.Forced
 	s.Landed += o.Landed
 	s.Checks.add(o.Checks)
 }
@@ -71,22 +71,12 @@ func (s *stats) add(o stats) {
 // the order of its time.
 //
 // Only the machine is the real one: claims, observations and the cache of Instances are
-// modelled. TestNodes of agent/serve/deviceplugin runs the real ones, and it alone covers
-//   - a kubelet that has restarted, and whose list is empty although it looks complete:
-//     here, the observer always knows that, and reports the resources as Open
-//   - how the observer compares the kubelet's list with the Pods, and so plain init
-//     containers and Pods that the kubelet admits again
-//   - the requests: the patches and their tests as JSON, responses like 409 and 500, and
-//     watches that begin again
+// modelled. Their own packages test them, and e2e/slots tests all of them on real nodes.
 type world struct {
-	rng *rand.Rand
-	// later is for choices that were added later, so that rng draws what it drew before. A
-	// former world has none of them.
-	later     *rand.Rand
-	former    bool
+	rng       *rand.Rand
 	lives     int           // how often the usual time Pods live
 	crowded   bool          // see crowd
-	rush      time.Duration // the kubelets do not call the agents until then
+	busyUntil time.Duration // the kubelets do not call the agents until then
 	now       time.Duration
 	plan      plan
 	planned   int
@@ -102,9 +92,8 @@ type world struct {
 	log       []string
 	stats     stats
 	// excused are slots that a user edited while a container had them, until no container
-	// has them. restoring are those whose Instance was deleted, until the record names the
-	// owner again: other nodes must wait for that.
-	excused, restoring map[slots.Ref]bool
+	// has them, as are those whose Instance was deleted.
+	excused map[slots.Ref]bool
 	// late are the patches that arrive after their agents have given them up.
 	late []*patch
 	// edited are slots whose owner a user has changed, until that has no effect any more.
@@ -144,19 +133,8 @@ func (w *world) upTo(limit time.Duration) time.Duration {
 	return time.Duration(w.rng.Int64N(int64(limit)))
 }
 
-// oneIn reports whether a choice that was added later is made, one time in n.
-func (w *world) oneIn(n int) bool { return !w.former && w.later.IntN(n) == 0 }
-
-// aside does what former worlds did not do, with other random numbers than the rest.
-func (w *world) aside(do func()) {
-	w.rng, w.later = w.later, w.rng
-	do()
-	w.rng, w.later = w.later, w.rng
-}
-
-func (w *world) laterUpTo(limit time.Duration) time.Duration {
-	return time.Duration(w.later.Int64N(int64(limit)))
-}
+// oneIn reports whether a choice is made, one time in n.
+func (w *world) oneIn(n int) bool { return w.rng.IntN(n) == 0 }
 
 func (w *world) chance(percent int) bool { return w.rng.IntN(100) < percent }
 
@@ -179,12 +157,11 @@ const (
 	calmTime = 20 * time.Second
 )
 
-func newWorld(seed uint64, former, verbose bool) *world {
+func newWorld(seed uint64, verbose bool) *world {
 	w := &world{
-		rng: rand.New(rand.NewPCG(seed, 0)), later: rand.New(rand.NewPCG(seed, 1)), former: former, lives: 1,
+		rng: rand.New(rand.NewPCG(seed, 0)), lives: 1,
 		objects: map[string]*object{}, version: 1, verbose: verbose,
 		faults: map[fault]bool{}, excused: map[slots.Ref]bool{}, edited: map[slots.Ref]bool{},
-		restoring: map[slots.Ref]bool{},
 	}
 	for f := range numberOfFaults {
 		w.faults[f] = w.chance(35)
@@ -282,7 +259,7 @@ func (w *world) tick() {
 			continue
 		}
 		n.stepped = false
-		for _, v := range slots.Check(n.m.State()) {
+		for _, v := range n.m.Violations() {
 			w.fail("%s: %s", n.name, v)
 		}
 	}
@@ -320,10 +297,8 @@ func (w *world) checkUses() {
 				if n.known[o.name].Version < o.edited { // the node cannot know yet
 					w.excuse(u.ref)
 				}
-				w.checkRestored(n, u)
 				owner := o.usage[u.ref.Slot]
-				emptied := owner.Free() && w.restoring[u.ref]
-				if !w.stats.Checks.judge(oneUser, !w.excused[u.ref] && !emptied) && w.excused[u.ref] {
+				if !w.stats.Checks.judge(oneUser, !w.excused[u.ref]) {
 					continue
 				}
 				h, found := holders[u.ref]
@@ -334,7 +309,7 @@ func (w *world) checkUses() {
 					w.fail("I2: %s is used as %q and as %q", u.ref, h.u.owner, u.owner)
 				}
 				holders[u.ref] = holder{n, u}
-				if o.shared && owner != u.owner && !emptied {
+				if o.shared && owner != u.owner {
 					w.fail("I2: %s is used as %q, but the record names %q", u.ref, u.owner, owner)
 				}
 			}
@@ -344,28 +319,6 @@ func (w *world) checkUses() {
 		if !w.inUse(ref) {
 			delete(w.excused, ref)
 		}
-	}
-	for ref := range w.restoring {
-		if !w.inUse(ref) {
-			delete(w.restoring, ref)
-		}
-	}
-}
-
-// checkRestored follows a slot in use whose Instance was deleted, until its owner is
-// written again.
-func (w *world) checkRestored(n *node, u use) {
-	o := w.objects[u.ref.Instance]
-	known := o.exists && n.known[o.name].Version >= o.created
-	switch {
-	case known && o.usage[u.ref.Slot] == u.owner:
-		delete(w.restoring, u.ref)
-		return
-	case !known:
-		w.restoring[u.ref] = true
-	}
-	if w.restoring[u.ref] {
-		w.checkRestorable(n, u.ref)
 	}
 }
 

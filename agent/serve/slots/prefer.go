@@ -10,12 +10,11 @@ import (
 // cost no request, then free ones, in their turn. Of a group, it suggests IDs that
 // map to different Instances, if there are enough.
 func (e PreferenceAsked) apply(m *Machine) []Command {
-	r := m.roster(e.Resource)
-	if r == nil {
+	list := m.listOf(e.Resource)
+	if list == nil {
 		return []Command{Suggest{Call: e.Call}}
 	}
-	r.name(e.Available, m.now, m.generation)
-	m.touchResource(e.Resource)
+	list.name(e.Available, m.now, m.generation)
 	rest := slices.DeleteFunc(slices.Clone(e.Available), func(id int) bool { return slices.Contains(e.Must, id) })
 	var chosen []int
 	if e.Resource.Group {
@@ -68,7 +67,7 @@ func (m *Machine) rank(inst *instance, number int) int {
 	switch {
 	case s == nil:
 		return 3
-	case s.owner == m.owner(Resource{Name: inst.name}, number) && !inst.releaseUncertain(s) && !s.ending():
+	case s.owner() == m.owner(Resource{Name: inst.name}, number) && !inst.releaseUncertain(s) && !s.ending():
 		return 0
 	case s.free():
 		return 1
@@ -91,7 +90,7 @@ func (m *Machine) preferGroup(g *group, e PreferenceAsked, rest []int) []int {
 			return nil, false
 		}
 		inst := g.instances[ref.Instance]
-		return inst, inst.ready(ref.Slot, s) && inst.online
+		return inst, inst.ready(s) && inst.online
 	}
 	unmapped := 0 // among Must
 	for _, id := range e.Must {

@@ -2,14 +2,9 @@ package slots
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-
-	v0 "akri.sh/akri/api/v0"
 )
 
 func TestTurn(t *testing.T) {
@@ -47,164 +42,24 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// market is an API server with one Instance, the machines of the nodes that see it, and
-// what is on its way between them. Kubelets request one slot after the other.
-type market struct {
-	rng      *rand.Rand
-	capacity int
-	nodes    []string
-	prefer   bool // the nodes know each other
-	usage    map[int]v0.Owner
-	version  uint64
-	machines []*Machine
-	lists    [][]int    // the healthy IDs that a kubelet knows
-	waiting  []int      // requests of a kubelet that it has not sent yet
-	has      [][]int    // the slots that a kubelet's containers have
-	way      [][]func() // to a node, in order
-	refused  int
-}
-
-func newMarket(seed uint64, nodes, capacity int, prefer bool) *market {
-	w := &market{
-		rng: rand.New(rand.NewPCG(seed, 0)), capacity: capacity, prefer: prefer, usage: map[int]v0.Owner{}, version: 1,
-		lists: make([][]int, nodes), waiting: make([]int, nodes), has: make([][]int, nodes), way: make([][]func(), nodes),
-	}
-	for i := range nodes {
-		w.nodes = append(w.nodes, fmt.Sprint("node-", i))
-	}
-	for i := range nodes {
-		w.machines = append(w.machines, New(w.nodes[i]))
-		w.step(i, DevicePublished{Instance: "cam", Configuration: "cams", Shared: true, Capacity: capacity, Online: true})
-		w.step(i, InstanceRecorded{"cam", w.record()})
-	}
-	return w
-}
-
-func (w *market) record() Record {
-	record := Record{Version: w.version, Usage: maps.Clone(w.usage)}
-	if w.prefer {
-		record.Nodes = w.nodes
-	}
-	return record
-}
-
-// step passes an event to a node, and carries out its commands.
-func (w *market) step(i int, event Event) {
-	for _, command := range w.machines[i].Step(event) {
-		switch c := command.(type) {
-		case Advertise:
-			if c.Resource.Name == "cam" {
-				w.lists[i] = nil
-				for _, health := range c.List {
-					if health.Healthy {
-						w.lists[i] = append(w.lists[i], health.ID)
-					}
-				}
-			}
-		case Suggest:
-			w.step(i, AllocateRequested{Call: 1, Resource: Resource{Name: "cam"}, IDs: c.IDs})
-		case Claim:
-			w.way[i] = append(w.way[i], func() { w.claim(i, c) })
-		case Answer:
-			if c.Err != nil {
-				w.refused++
-			} else {
-				w.has[i] = append(w.has[i], c.Slots[0].Slot)
-			}
-			w.way[i] = append(w.way[i], func() { w.request(i) })
-		}
-	}
-}
-
-// request sends the next request of a kubelet.
-func (w *market) request(i int) {
-	available := slices.DeleteFunc(slices.Clone(w.lists[i]), func(id int) bool { return slices.Contains(w.has[i], id) })
-	if w.waiting[i] > 0 && len(available) > 0 {
-		w.waiting[i]--
-		w.step(i, PreferenceAsked{Call: 1, Resource: Resource{Name: "cam"}, Available: available, Size: 1})
-	}
-}
-
-// claim writes the owners if the slots are free. All nodes then learn it, at some time.
-func (w *market) claim(i int, c Claim) {
-	settled := ClaimSettled{Instance: "cam"}
-	for number, owner := range c.Owners {
-		settled.Slots = append(settled.Slots, number)
-		if w.usage[number].Free() {
-			w.usage[number] = owner
-			w.version++
-		} else {
-			settled.Outcome = Refused
-		}
-	}
-	record := w.record()
-	settled.Record = &record
-	w.way[i] = append(w.way[i], func() { w.step(i, settled) })
-	for other := range w.machines {
-		if other != i {
-			w.way[other] = append(w.way[other], func() { w.step(other, InstanceRecorded{"cam", record}) })
-		}
-	}
-}
-
-// run lets kubelets request as many slots as are free, in a random order.
-func (w *market) run() {
-	for range w.capacity {
-		w.waiting[w.rng.IntN(len(w.waiting))]++
-	}
-	for i := range w.machines {
-		w.way[i] = append(w.way[i], func() { w.request(i) })
-	}
-	for {
-		var busy []int
-		for i := range w.way {
-			if len(w.way[i]) > 0 {
-				busy = append(busy, i)
-			}
-		}
-		if len(busy) == 0 {
-			return
-		}
-		i := busy[w.rng.IntN(len(busy))]
-		next := w.way[i][0]
-		w.way[i] = w.way[i][1:]
-		next()
-	}
-}
-
-// TestPreferencesSpread lets the kubelets of some nodes request all slots of a device at
-// once. As every refusal leaves a slot free, none of them should be: two nodes cannot
-// prefer the same slot, and more do so seldom.
+// TestPreferencesSpread checks that two nodes meet only at the last free slot of a device,
+// however many each of them takes: two that choose the same slot at once cost a Pod.
 func TestPreferencesSpread(t *testing.T) {
-	for _, tc := range []struct {
-		nodes, capacity int
-		most            int // refusals of a thousand requests
-	}{
-		{2, 2, 0},
-		{2, 5, 0},
-		{2, 10, 0},
-		{3, 5, 60},
-		{3, 12, 30},
-		{5, 5, 100},
-		{5, 20, 60},
-	} {
-		requests, before, after := 0, 0, 0
-		for seed := range uint64(50) {
-			for _, prefer := range []bool{false, true} {
-				w := newMarket(seed, tc.nodes, tc.capacity, prefer)
-				w.run()
-				if prefer {
-					after += w.refused
-					requests += tc.capacity
-				} else {
-					before += w.refused
-				}
+	for capacity := 2; capacity <= 20; capacity++ {
+		order := func(node string) []int {
+			inst := &instance{capacity: capacity, place: placeOf(node, []string{"a", "b"})}
+			slots := make([]int, capacity)
+			for number := range slots {
+				slots[number] = number
 			}
+			slices.SortFunc(slots, func(a, b int) int { return cmp.Compare(inst.turn(a), inst.turn(b)) })
+			return slots
 		}
-		t.Logf("%d nodes, %2d slots: of %d requests, %4.1f %% were refused without preferences, %4.2f %% with", tc.nodes, tc.capacity,
-			requests, 100*float64(before)/float64(requests), 100*float64(after)/float64(requests))
-		if after*1000 > tc.most*requests {
-			t.Errorf("want at most %d of a thousand", tc.most)
+		a, b := order("a"), order("b")
+		for taken := range capacity {
+			if both := slices.Concat(a[:taken], b[:capacity-taken]); len(slices.Compact(slices.Sorted(slices.Values(both)))) < capacity {
+				t.Errorf("capacity %d: one node takes %v and the other %v", capacity, a[:taken], b[:capacity-taken])
+			}
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 )
 
 func (e PodsObserved) apply(m *Machine) []Command {
-	m.lingering, m.early = e.Lingering, map[Use]bool{}
-	o := observation{PodsObserved: e, m: m, listed: map[Use]bool{}, claims: map[string][]int{}, releases: map[string][]int{}}
+	m.unaccounted, m.unmatched = e.Unaccounted, map[Use]bool{}
+	o := observation{PodsObserved: e, m: m, listed: map[Use]bool{}, claims: map[string][]int{}}
 	for _, use := range e.Listed {
 		o.listed[use] = true
 	}
@@ -20,15 +20,14 @@ func (e PodsObserved) apply(m *Machine) []Command {
 		commands = append(commands, o.confirm(use)...)
 	}
 	commands = append(commands, o.confirmOrphans()...)
+	var releases []Command
 	for _, name := range slices.Sorted(maps.Keys(m.holding)) {
-		o.end(m.holding[name])
+		releases = append(releases, o.end(m.holding[name])...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.claims)) {
 		commands = append(commands, m.rewrite(m.instances[name], o.claims[name])...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.releases)) {
-		commands = append(commands, m.release(m.instances[name], o.releases[name]))
-	}
+	commands = append(commands, releases...)
 	for _, c := range slices.Clone(m.waiting) { // for what was not accounted for
 		commands = append(commands, m.retry(c)...)
 	}
@@ -38,9 +37,9 @@ func (e PodsObserved) apply(m *Machine) []Command {
 // observation is the state of applying one [PodsObserved].
 type observation struct {
 	PodsObserved
-	m                *Machine
-	listed           map[Use]bool
-	claims, releases map[string][]int
+	m      *Machine
+	listed map[Use]bool
+	claims map[string][]int
 }
 
 // confirm records that a container has the slots of an ID.
@@ -49,7 +48,7 @@ func (o *observation) confirm(use Use) []Command {
 	switch inst := o.m.instances[use.Resource]; {
 	case err != nil:
 	case inst == nil || inst.slots[number] == nil && !inst.recorded:
-		o.m.early[use] = true
+		o.m.unmatched[use] = true
 	default:
 		return o.hold(inst, number, v0.Owner{Node: o.m.node})
 	}
@@ -62,7 +61,7 @@ func (o *observation) confirm(use Use) []Command {
 	for ref, s := range g.virtual[use.ID].slots {
 		switch {
 		case s.superseded:
-		case s.owner == owner:
+		case s.owner() == owner:
 			recorded = append(recorded, ref)
 		default:
 			other = append(other, ref)
@@ -96,31 +95,30 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 	if !o.applies(inst, number, s) {
 		return nil
 	}
+	before := s.state()
 	known := s.held == owner && !s.assumed
 	s.hold(owner, s.assumed)
-	if contradicted := !s.free() && s.owner != owner; contradicted != s.contradicted || s.since == never {
-		s.contradicted, s.since = contradicted, o.m.now
+	after := s.state()
+	if s.since == never || after.contested() != before.contested() {
+		s.since = o.m.now
 	}
 	certain := o.m.now-s.since >= reportDelay
 	switch {
-	case s.owner == owner:
-		// A virtual ID does not name the slot: the record may still be out of date.
-		if owner.VirtualID == "" || certain {
-			s.prove()
-		}
-	case s.free():
-		s.owner, s.unrecorded = owner, true
-		if inst.recorded {
-			o.claims[inst.name] = append(o.claims[inst.name], number)
-		}
-	default:
+	case after.contested():
 		s.assumed = !known && !certain
 		if owner.VirtualID == "" {
-			o.m.early[inst.use(number, owner)] = true
+			o.m.unmatched[inst.use(number, owner)] = true
 		}
-		return o.m.conflict(inst, number, s.owner)
+	case owner.VirtualID == "" || certain: // a virtual ID does not name the slot: the record may still be out of date
+		s.prove(inst.version)
+	}
+	if before == free && inst.recorded {
+		o.claims[inst.name] = append(o.claims[inst.name], number)
 	}
 	o.m.changed(inst)
+	if s.state() == conflicting && before != conflicting {
+		return []Command{o.m.conflict(inst, number)}
+	}
 	return nil
 }
 
@@ -128,31 +126,30 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 // a patch is in flight or a call waits for the slot, or if a call named the slot after
 // the observation began.
 func (o *observation) applies(inst *instance, number int, s *slot) bool {
-	return !s.busy() && s.touched <= o.Since && !o.m.targeted(Ref{inst.name, number}, nil)
+	return !s.busy() && s.generation <= o.Since && !o.m.targeted(Ref{inst.name, number}, nil)
 }
 
 // end releases the slots of an Instance that no container has any more.
-func (o *observation) end(inst *instance) {
-	changed := false
+func (o *observation) end(inst *instance) []Command {
+	changed, releases := false, map[int]v0.Owner{}
 	for _, number := range inst.numbers() {
 		s := inst.slots[number]
 		if !o.ended(inst, number, s) {
 			continue
 		}
 		changed = true
-		s.hold(v0.Owner{}, false)
-		s.conflicting, s.reported = false, false
-		switch {
-		case s.owner.Node != o.m.node:
-		case !inst.recorded:
-			s.owner, s.unrecorded = v0.Owner{}, false
-		default:
-			o.releases[inst.name] = append(o.releases[inst.name], number)
+		if owner := s.owner(); owner.Node == o.m.node && inst.recorded {
+			releases[number] = owner
 		}
+		s.hold(v0.Owner{}, false)
+	}
+	if len(releases) > 0 {
+		return []Command{o.m.release(inst, releases)}
 	}
 	if changed {
 		o.m.changed(inst)
 	}
+	return nil
 }
 
 // ended reports whether no container has a slot of this node. The kubelet assigns a slot
@@ -160,7 +157,7 @@ func (o *observation) end(inst *instance) {
 func (o *observation) ended(inst *instance, number int, s *slot) bool {
 	owner := s.held
 	if owner.Free() {
-		owner = s.owner
+		owner = s.recorded
 	}
 	if owner.Node != o.m.node || !o.applies(inst, number, s) || o.Began-s.asked < SettleTime {
 		return false
@@ -194,7 +191,7 @@ func (o *observation) confirmOrphans() []Command {
 		if g == nil || !numeric || g.virtual[use.ID] != nil {
 			continue
 		}
-		if e := g.roster.entries[number]; e != nil && e.touched > o.Since {
+		if e := g.list.entries[number]; e != nil && e.generation > o.Since {
 			continue
 		}
 		if orphans[g.name] == nil {
@@ -220,19 +217,16 @@ func (o *observation) confirmOrphans() []Command {
 			clear(g.orphans)
 		}
 		maps.Copy(g.orphans, orphans[name])
-		o.m.touchedGroups[name] = g
+		o.m.dirtyGroups[name] = g
 	}
 	return commands
 }
 
-// release marks slots as releasing and returns the command. Unrecorded slots need the
-// patch too, because a claim may be in flight.
-func (m *Machine) release(inst *instance, numbers []int) Command {
-	owners := map[int]v0.Owner{}
-	for _, number := range numbers {
-		s := inst.slots[number]
-		s.phase, s.unrecorded, s.sent = releasing, false, inst.version
-		owners[number] = s.owner
+// release returns the command that removes owners, because no container has the slots. The
+// record need not name the owner of a slot that was unrecorded: a claim may be in flight.
+func (m *Machine) release(inst *instance, owners map[int]v0.Owner) Command {
+	for number, owner := range owners {
+		inst.slots[number].patch = patch{releasing, owner, inst.version}
 	}
 	m.changed(inst)
 	return Release{inst.name, owners}
@@ -243,26 +237,25 @@ func (e ReleaseSettled) apply(m *Machine) []Command {
 	if inst == nil {
 		return nil
 	}
-	sent := m.settle(inst, e.Slots, releasing)
+	sent := m.settle(inst, e.Slots, releasing, false)
 	if e.Gone && !inst.recordedAfter(sent) {
 		return append(m.deleted(inst), m.resume(inst)...)
 	}
 	for _, number := range e.Slots {
 		s := inst.slots[number]
 		if s != nil && e.Outcome == Unknown {
-			s.uncertainRelease, s.released = max(s.uncertainRelease, e.Tried), max(s.released, e.Tried)
-		}
-		if s != nil && e.Outcome != Written {
-			m.postpone(inst, number)
+			s.lateRelease = max(s.lateRelease, e.Tried)
 		}
 	}
 	if e.Outcome == Written {
-		m.hasten(inst)
+		m.recovered(inst)
+	} else if inst.held(e.Slots) {
+		m.suspend(inst)
 	}
-	commands := m.believe(inst, e.Record, sent)
+	commands := m.record(inst, e.Record)
 	failed := slices.ContainsFunc(e.Slots, func(number int) bool {
 		s := inst.slots[number]
-		return s != nil && s.owner.Node == m.node && m.targeted(Ref{inst.name, number}, nil)
+		return s != nil && s.owner().Node == m.node && m.targeted(Ref{inst.name, number}, nil)
 	})
 	if failed && e.Outcome != Written {
 		m.suspend(inst)

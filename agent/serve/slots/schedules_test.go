@@ -22,7 +22,6 @@ const (
 var (
 	schedules = flag.Int("schedules", gateSchedules, "how many random schedules to run")
 	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
-	former    = flag.Bool("former", false, "without the choices that were added to the schedules later")
 )
 
 // TestSchedules runs nodes that share devices, with their kubelets and one API server,
@@ -34,9 +33,9 @@ func TestSchedules(t *testing.T) {
 		count = max(count, fullSchedules)
 	}
 	last := *firstSeed + count - 1
-	total := checkSchedules(t, *firstSeed, last, *former)
+	total := checkSchedules(t, *firstSeed, last)
 	t.Logf("seeds %d to %d: %+v", *firstSeed, last, total)
-	if count >= 1000 && (total.Granted == 0 || total.Groups == 0 || total.Several == 0 || total.Crashes == 0 || total.Ghosts == 0) {
+	if count >= 1000 && (total.Granted == 0 || total.Groups == 0 || total.Several == 0 || total.Crashes == 0 || total.Forced == 0) {
 		t.Errorf("the schedules no longer reach what they should: %+v", total)
 	}
 	if count >= 1000 {
@@ -49,7 +48,7 @@ func TestSchedules(t *testing.T) {
 func TestFreshSchedules(t *testing.T) {
 	first := fulltest.Fresh(t) * freshSchedules // commits a second apart have no seed in common
 	last := first + freshSchedules - 1
-	t.Logf("seeds %d to %d: %+v", first, last, checkSchedules(t, first, last, false))
+	t.Logf("seeds %d to %d: %+v", first, last, checkSchedules(t, first, last))
 }
 
 // TestFailedSeeds runs the schedules that ever violated an invariant, which are in
@@ -68,8 +67,7 @@ func TestFailedSeeds(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seeds.txt: %v: write a seed, then # and what was wrong", err)
 		}
-		checkSchedules(t, seed, seed, true) // most were found before there were the others
-		checkSchedules(t, seed, seed, false)
+		checkSchedules(t, seed, seed)
 	}
 }
 
@@ -79,7 +77,7 @@ func TestSoak(t *testing.T) {
 	var total stats
 	next := uint64(0)
 	fulltest.Soak(t, func(seed uint64) uint64 {
-		total.add(checkSchedules(t, seed, seed+batch-1, false))
+		total.add(checkSchedules(t, seed, seed+batch-1))
 		next = seed + batch
 		return next
 	})
@@ -87,18 +85,18 @@ func TestSoak(t *testing.T) {
 }
 
 // checkSchedules runs a range of seeds. It ends the test if an invariant is violated.
-func checkSchedules(t *testing.T, first, last uint64, former bool) stats {
+func checkSchedules(t *testing.T, first, last uint64) stats {
 	t.Helper()
-	total, violated := runSchedules(first, last, former)
+	total, violated := runSchedules(first, last)
 	if violated > last {
 		return total
 	}
-	w := newWorld(violated, former, true) // the same once more, with a log
+	w := newWorld(violated, true) // the same once more, with a log
 	w.run()
 	for _, line := range w.log[max(0, len(w.log)-1500):] {
 		t.Log(line)
 	}
-	t.Fatalf("violation: seed %d: %s\nreplay: go test ./agent/serve/slots -run TestSchedules -seed %d -schedules 1 -former=%t\n"+
-		"then add the seed to seeds.txt", violated, w.violation, violated, former)
+	t.Fatalf("violation: seed %d: %s\nreplay: go test ./agent/serve/slots -run TestSchedules -seed %d -schedules 1\n"+
+		"then add the seed to seeds.txt", violated, w.violation, violated)
 	return total
 }

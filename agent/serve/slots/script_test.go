@@ -27,7 +27,7 @@ func TestScripts(t *testing.T) {
 			for _, command := range m.Step(parseLine(t, d).event(m)) {
 				out = append(out, command.String())
 			}
-			for _, violation := range slots.Check(m.State()) {
+			for _, violation := range m.Violations() {
 				t.Errorf("%s: %s", d.Pos, violation)
 			}
 			if len(out) == 0 {
@@ -95,10 +95,13 @@ func (l *scriptLine) version(option string) uint64 {
 	return uint64(l.number(cmp.Or(l.options[option], "0")))
 }
 
-func (l *scriptLine) outcome() slots.Outcome {
-	return map[string]slots.Outcome{
-		"written": slots.Written, "refused": slots.Refused, "unknown": slots.Unknown,
-	}[l.options["outcome"]]
+func (l *scriptLine) result() slots.Result {
+	return slots.Result{
+		Outcome: map[string]slots.Outcome{
+			"written": slots.Written, "refused": slots.Refused, "unknown": slots.Unknown,
+		}[l.options["outcome"]],
+		Record: l.record(), Gone: l.options["gone"] != "", Kept: l.options["kept"] != "", Tried: l.version("tried"),
+	}
 }
 
 // uses parses the IDs that containers have: SLOT or RESOURCE/ID.
@@ -167,34 +170,20 @@ func (l *scriptLine) event(m *slots.Machine) slots.Event {
 			Available: l.numbers(strings.Fields(l.options["available"])), Must: l.numbers(strings.Fields(l.options["must"])),
 		}
 	case "claimed":
-		return slots.ClaimSettled{
-			Instance: l.word(0),
-			Slots:    l.numbers(l.words[1:]),
-			Outcome:  l.outcome(),
-			Record:   l.record(),
-			Gone:     l.options["gone"] != "",
-			Kept:     l.options["kept"] != "",
-		}
+		return slots.ClaimSettled{Instance: l.word(0), Slots: l.numbers(l.words[1:]), Result: l.result()}
 	case "probed":
-		return slots.ProbeSettled{Instance: l.word(0), Outcome: l.outcome(), Record: l.record()}
+		return slots.ProbeSettled{Instance: l.word(0), Result: l.result()}
 	case "released":
-		return slots.ReleaseSettled{
-			Instance: l.word(0),
-			Slots:    l.numbers(l.words[1:]),
-			Outcome:  l.outcome(),
-			Record:   l.record(),
-			Tried:    l.version("tried"),
-			Gone:     l.options["gone"] != "",
-		}
+		return slots.ReleaseSettled{Instance: l.word(0), Slots: l.numbers(l.words[1:]), Result: l.result()}
 	case "observed":
 		since := m.Generation()
 		if l.options["since"] != "" {
 			since = slots.Generation(l.number(l.options["since"]))
 		}
-		lingering := strings.Fields(l.options["lingering"])
+		unaccounted := strings.Fields(l.options["unaccounted"])
 		return slots.PodsObserved{
 			Since: since, Began: m.State().Now, Listed: l.uses("held"),
-			Open: append(strings.Fields(l.options["open"]), lingering...), Lingering: lingering,
+			Open: append(strings.Fields(l.options["open"]), unaccounted...), Unaccounted: unaccounted,
 		}
 	}
 	l.d.Fatalf(l.t, "unknown command %s", l.d.Cmd)
@@ -206,17 +195,12 @@ func printState(state slots.State) string {
 	fmt.Fprintf(&b, "generation %d\n", state.Generation)
 	for _, inst := range state.Instances {
 		for _, s := range inst.Slots {
-			fmt.Fprintf(&b, "%s-%d: %s %s", inst.Name, s.Slot, cmp.Or(s.Owner.String(), "free"), s.Phase)
-			for _, fact := range []struct {
-				name  string
-				holds bool
-			}{
-				{"held", !s.Held.Free()}, {"unrecorded", s.Unrecorded}, {"conflicting", s.Conflicting},
-				{"superseded", s.Superseded}, {"release uncertain", s.ReleaseUncertain},
-			} {
-				if fact.holds {
-					b.WriteString(" " + fact.name)
-				}
+			fmt.Fprintf(&b, "%s-%d: %s %s %s", inst.Name, s.Slot, cmp.Or(s.Owner.String(), "free"), s.Patch, s.State)
+			if s.Superseded {
+				b.WriteString(" superseded")
+			}
+			if s.ReleaseUncertain {
+				b.WriteString(" release uncertain")
 			}
 			b.WriteString("\n")
 		}

@@ -3,74 +3,129 @@ package slots
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	v0 "akri.sh/akri/api/v0"
 )
 
-// phase is the patch in flight for a slot, if any. There is at most one.
-type phase int
+// state is what the record and the containers of this node say of a slot. It follows from
+// the slot's fields, so that there are no others. A slot usually goes from free to recorded
+// when its claim is written, to inUse when the call is answered, back to recorded when an
+// observation shows that the container has terminated, and to free when that is written.
+type state int
 
 const (
-	settled phase = iota
+	// free means that neither the record nor a container has an owner.
+	free state = iota
+	// recorded means that the record names an owner, but that no container of this node has
+	// the slot: it is another node's, or was claimed for a call, or is to be released.
+	recorded
+	// adopted means that the record names this node, but not because of this agent. A
+	// container may have the slot until an observation says so or not.
+	adopted
+	// inUse means that a container has the slot as the owner in the record.
+	inUse
+	// unrecorded means that a container has the slot, and that the record names nobody.
+	unrecorded
+	// doubtful means that a container may have the slot, but that the record names another
+	// owner. One of the two may be out of date.
+	doubtful
+	// conflicting means that a container has the slot, but that the record names another
+	// owner. The slot stays unhealthy until a user corrects the record.
+	conflicting
+)
+
+func (s state) String() string {
+	return [...]string{"free", "recorded", "adopted", "in use", "unrecorded", "doubtful", "conflicting"}[s]
+}
+
+// contested reports whether a container has a slot, or may have it, although the record
+// names another owner.
+func (s state) contested() bool { return s == doubtful || s == conflicting }
+
+// patchKind says which patch is in flight for a slot. There is at most one.
+type patchKind int
+
+const (
+	noPatch patchKind = iota
 	claiming
 	releasing
 )
 
-func (p phase) String() string {
-	return [...]string{"settled", "claiming", "releasing"}[p]
+// patch is what a request in flight does to a slot.
+type patch struct {
+	kind patchKind
+	// owner is the one that a claim writes or that a release removes.
+	owner v0.Owner
+	// version is that of the Instance that was known when the request was sent.
+	version uint64
 }
+
+const anyVersion = math.MaxUint64
 
 // slot is what this node knows about one slot. A zero owner means none.
 type slot struct {
-	// owner is the owner in the record, except while unrecorded.
-	owner v0.Owner
+	// recorded is the owner in the record, when no patch was in flight. It is none if this
+	// node corrects the record: see [Machine.takeOver].
+	recorded v0.Owner
 	// held is the owner as which a container of this node has the slot or may have it.
 	// It is set by an answer, by an observation and, to be safe, when a record names
 	// this node unexpectedly. Only an observation clears it.
 	held v0.Owner
-	// assumed means that only a record says so. A conflict is then not reported.
+	// assumed means that only a record says so.
 	assumed bool
-	// unrecorded means that owner is held although the record does not show it yet.
-	unrecorded bool
-	// conflicting means that the record names another owner than held; reported that a
-	// [Report] says so.
-	conflicting, reported bool
-	// contradicted means that the last observation of a container with the slot
-	// contradicted the record; since is when observations began to say the same. A
-	// negative value means that there was none.
-	contradicted bool
-	since        time.Duration
 	// superseded means that the slot's virtual ID was given to a later container with
 	// another slot.
 	superseded bool
+	// since is when observations began to list the slot's container while the record
+	// agrees, or while it does not. A negative value means that there was none.
+	since time.Duration
 
-	phase phase
-	// want is the owner that a claim writes. It is set while one is in flight.
-	want v0.Owner
-	// sent is the version of the Instance that was known when the last patch was sent.
-	sent uint64
-	// uncertainRelease is the version for which a release of unknown outcome was sent, by this
-	// agent or an earlier one. The release may still be applied until the Instance has
-	// a later version.
-	uncertainRelease uint64
-	// released is like uncertainRelease, but stays when a container is known to have the slot. A
-	// release that arrives so late empties the record of a slot in use.
-	released uint64
-	// retryAt is when the claim of an unrecorded owner is repeated, and retries is how
-	// many patches of the slot have failed since one of the Instance was written.
-	retryAt time.Duration
-	retries int
+	patch patch
+	// lateRelease is the latest version of the Instance for which a release was sent whose
+	// outcome is unknown: it may still be applied to that version. An earlier agent may have
+	// sent one for anyVersion.
+	lateRelease uint64
 
-	// touched is the generation of the last call naming the slot or of its last
-	// settled patch.
-	touched Generation
+	// generation is that of the last call naming the slot or of its last settled patch.
+	generation Generation
 	// asked is when an Allocate for the slot was last received or answered. A negative
 	// value means never.
 	asked time.Duration
 	// answered is when this agent last gave the slot to a container as held.
 	answered time.Duration
+}
+
+func (s *slot) state() state {
+	switch {
+	case s.held.Free() && s.recorded.Free():
+		return free
+	case s.held.Free():
+		return recorded
+	case s.recorded.Free():
+		return unrecorded
+	case s.recorded != s.held && s.assumed:
+		return doubtful
+	case s.recorded != s.held:
+		return conflicting
+	case s.assumed:
+		return adopted
+	}
+	return inUse
+}
+
+// owner returns who has the slot: as the record says or, as long as it says nothing, as
+// the container or the release in flight does.
+func (s *slot) owner() v0.Owner {
+	switch {
+	case s.ending():
+		return s.patch.owner
+	case s.recorded.Free():
+		return s.held
+	}
+	return s.recorded
 }
 
 // hold sets as which owner a container has the slot, or may have it. What is known of
@@ -83,21 +138,42 @@ func (s *slot) hold(owner v0.Owner, assumed bool) {
 	s.held, s.assumed = owner, assumed
 }
 
-// prove records that the kubelet has named the slot as that of a container. An agent that
-// had sent a release would not have given the slot away.
-func (s *slot) prove() { s.assumed, s.uncertainRelease = false, 0 }
+// adopt records that an earlier agent of this node has claimed the slot, or has given it to a
+// container just before this one started. So a container may have it until an observation,
+// and the earlier agent's release may still reach the API server, at any version.
+func (s *slot) adopt(owner v0.Owner, now time.Duration) {
+	s.hold(owner, true)
+	s.asked, s.lateRelease = now, anyVersion
+}
 
-func (s *slot) free() bool { return s.owner.Free() }
-func (s *slot) busy() bool { return s.phase != settled }
+// prove records that the kubelet has named the slot as that of a container. An agent that
+// had sent a release would not have given the slot away, so none is sent after a version.
+func (s *slot) prove(version uint64) {
+	s.assumed = false
+	s.boundRelease(version)
+}
+
+// boundRelease records that an earlier agent has sent no release for a later version.
+func (s *slot) boundRelease(version uint64) {
+	if s.lateRelease == anyVersion {
+		s.lateRelease = version
+	}
+}
+
+func (s *slot) free() bool { return s.owner().Free() }
+func (s *slot) busy() bool { return s.patch.kind != noPatch }
+
+func (s *slot) contested() bool { return s.state().contested() }
 
 // ending reports whether the slot is being released because no container has it.
-func (s *slot) ending() bool { return s.phase == releasing && !s.unrecorded }
+func (s *slot) ending() bool { return s.patch.kind == releasing && s.held.Free() }
 
-// forgetRecord applies the deletion of the record: what a container has is claimed
-// again if the Instance is created again.
-func (s *slot) forgetRecord() {
-	s.owner, s.unrecorded = s.held, !s.held.Free()
-	s.conflicting, s.reported, s.uncertainRelease, s.released = false, false, 0, 0
+// want returns the owner that a claim in flight writes.
+func (s *slot) want() v0.Owner {
+	if s.patch.kind == claiming {
+		return s.patch.owner
+	}
+	return v0.Owner{}
 }
 
 // instance is what this node knows about one Instance.
@@ -120,18 +196,10 @@ type instance struct {
 	// gone means that the Instance was deleted. left means that the record is no longer
 	// kept up to date, because the Instance does not have this node's label.
 	gone, left bool
-	// restoring are the slots that other nodes owned when the Instance was deleted. Their
-	// agents write the owners again, unless the containers have terminated. No call gets such a
-	// slot before restoredAt, which is set when the Instance has been created again.
-	restoring  map[int]bool
-	restoredAt time.Duration
-	// older counts consecutive responses with a version older than one that was known
-	// when the request was sent; see [Machine.record].
-	older int
 
-	slots  map[int]*slot
-	roster *roster
-	probe  probe
+	slots map[int]*slot
+	list  *idList
+	retry retry
 	summary
 }
 
@@ -151,24 +219,15 @@ func (i *instance) slot(number int) *slot {
 // then, the watch shows that, or the next request.
 func (i *instance) recordedAfter(version uint64) bool { return i.recorded && i.version > version }
 
-// releaseUncertain reports whether a release may still reach the API server. Such a slot is
+// releaseUncertain reports whether a release may still free the slot. Such a slot is
 // allocated again only after another release, which makes the first one fail.
 func (i *instance) releaseUncertain(s *slot) bool {
-	return s.uncertainRelease > 0 && i.version <= s.uncertainRelease
+	return (s.held.Free() || s.state() == adopted) && s.lateRelease > 0 && i.version <= s.lateRelease
 }
 
-// yields reports whether only an old record says that a container has an unrecorded slot,
-// which another node had when the Instance was deleted. That node goes first.
-func (i *instance) yields(number int, s *slot) bool {
-	return s.unrecorded && s.assumed && i.restoring[number]
-}
-
-// claimAt returns when the claim of an unrecorded slot may be sent.
-func (i *instance) claimAt(number int, s *slot) time.Duration {
-	if i.yields(number, s) {
-		return max(s.retryAt, i.restoredAt)
-	}
-	return s.retryAt
+// held reports whether a container has one of some slots, or may have it.
+func (i *instance) held(numbers []int) bool {
+	return slices.ContainsFunc(numbers, func(number int) bool { return i.slots[number] != nil && !i.slots[number].held.Free() })
 }
 
 // watched reports whether changes of the record are seen. Until the first record, the
@@ -183,20 +242,19 @@ func (i *instance) numbers() []int {
 // usable reports whether a container may be given a free slot, as far as this node
 // knows. The number of owners may still be at the capacity.
 func (i *instance) usable(number int, s *slot) bool {
-	return s.free() && !s.busy() && number < i.capacity && !i.restoring[number] &&
-		i.published && (!i.shared || i.watched() && !i.probe.failing)
+	return s.free() && !s.busy() && number < i.capacity && i.published && (!i.shared || i.watched()) && !i.suspended()
 }
 
 // ready reports whether this node owns a slot and can give it to a container without
 // a free slot being needed.
-func (i *instance) ready(number int, s *slot) bool {
+func (i *instance) ready(s *slot) bool {
 	switch {
-	case s.conflicting || !i.published || i.yields(number, s):
+	case s.contested() || !i.published:
 		return false
 	case !i.shared:
 		return true
 	}
-	return i.watched() && !(i.probe.failing && (s.free() || s.unrecorded || i.releaseUncertain(s)))
+	return i.watched() && !(i.suspended() && (s.free() || s.state() == unrecorded || i.releaseUncertain(s)))
 }
 
 // CompareUses orders uses by resource and ID.

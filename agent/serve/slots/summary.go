@@ -7,13 +7,58 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Counts are the numbers of slots by state.
-type Counts struct{ Free, Held, Taken, Conflicting int }
+// Counts are the numbers of slots by state, for metrics.
+type Counts struct {
+	// Free are the slots without an owner.
+	Free int
+	// Held are those of this node, Taken those of other nodes, and Conflicting those that a
+	// container of this node has although the record names another owner.
+	Held, Taken, Conflicting Levels
+	// Unwritable are the Instances whose slots cannot be claimed at present, by Configuration.
+	Unwritable map[string]int
+}
+
+// Levels counts the slots given through the resource of their Instance, and those given
+// through that of the Configuration.
+type Levels struct{ Instance, Configuration int }
+
+func (l *Levels) count(owner v0.Owner) {
+	if owner.VirtualID != "" {
+		l.Configuration++
+	} else {
+		l.Instance++
+	}
+}
+
+// Counts counts the slots. It looks at all of them.
+func (m *Machine) Counts() Counts {
+	c := Counts{Unwritable: map[string]int{}}
+	for _, inst := range m.instances {
+		if inst.group != nil {
+			c.Unwritable[inst.group.name] += 0
+		}
+		if inst.group != nil && inst.suspended() {
+			c.Unwritable[inst.group.name]++
+		}
+		for _, s := range inst.slots {
+			switch owner := s.owner(); {
+			case s.contested():
+				c.Conflicting.count(s.held)
+			case owner.Free():
+				c.Free++
+			case owner.Node == m.node:
+				c.Held.count(owner)
+			default:
+				c.Taken.count(owner)
+			}
+		}
+	}
+	return c
+}
 
 // summary is what is counted of an Instance's slots. It is computed when the Instance
 // changes, so that other events need not look at it.
 type summary struct {
-	counts Counts
 	// owners is the number of slots that have an owner or are being claimed.
 	owners int
 	// available is the number of slots that a container can be given.
@@ -34,29 +79,19 @@ type summary struct {
 func (m *Machine) summarize(inst *instance) summary {
 	s := summary{member: inst.published}
 	for number, each := range inst.slots {
-		switch {
-		case each.conflicting:
-			s.counts.Conflicting++
-		case each.free():
-			s.counts.Free++
-		case each.owner.Node == m.node:
-			s.counts.Held++
-		default:
-			s.counts.Taken++
-		}
-		if !each.free() || each.phase == claiming || inst.restoring[number] {
+		if !each.free() || each.want().Node != "" {
 			s.owners++
 		}
 		if inst.usable(number, each) {
 			s.available++
 		}
-		s.own = s.own || each.owner.Node == m.node || !each.held.Free()
+		s.own = s.own || each.owner().Node == m.node || !each.held.Free()
 		for _, id := range m.virtualIDs(each) {
 			if s.virtual == nil {
 				s.virtual, s.health = map[int][]string{}, map[int]bool{}
 			}
 			s.virtual[number] = append(s.virtual[number], id)
-			s.health[number] = inst.online && inst.ready(number, each)
+			s.health[number] = inst.online && inst.ready(each)
 		}
 	}
 	for number := range s.health {
@@ -73,8 +108,8 @@ func (m *Machine) summarize(inst *instance) summary {
 // given it to a container.
 func (m *Machine) virtualIDs(s *slot) []string {
 	var ids []string
-	for _, owner := range [...]v0.Owner{s.owner, s.held, s.want} {
-		if owner.Node == m.node && owner.VirtualID != "" && (!slices.Contains(ids, owner.VirtualID)) {
+	for _, owner := range [...]v0.Owner{s.owner(), s.held, s.want()} {
+		if owner.Node == m.node && owner.VirtualID != "" && !slices.Contains(ids, owner.VirtualID) {
 			ids = append(ids, owner.VirtualID)
 		}
 	}
@@ -84,22 +119,17 @@ func (m *Machine) virtualIDs(s *slot) []string {
 // changed updates what depends on an Instance, and records that its list and its
 // group's may have to be sent again.
 func (m *Machine) changed(inst *instance) {
-	m.touched[inst.name] = inst
+	m.dirty[inst.name] = inst
 	before := inst.summary
 	inst.summary = m.summarize(inst)
-	m.counts.Free += inst.counts.Free - before.counts.Free
-	m.counts.Held += inst.counts.Held - before.counts.Held
-	m.counts.Taken += inst.counts.Taken - before.counts.Taken
-	m.counts.Conflicting += inst.counts.Conflicting - before.counts.Conflicting
 	if inst.own {
 		m.holding[inst.name] = inst
 	} else {
 		delete(m.holding, inst.name)
 	}
 	if inst.group != nil {
-		inst.group.update(inst, before)
-		if inst.group.dirty {
-			m.touchedGroups[inst.group.name] = inst.group
+		if inst.group.update(inst, before) {
+			m.dirtyGroups[inst.group.name] = inst.group
 		}
 	}
 }
