@@ -1,12 +1,16 @@
 package deviceplugin_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
@@ -49,6 +53,27 @@ func TestReleaseLatency(t *testing.T) {
 	if slowest := took[len(took)-1]; slowest > maxLatency {
 		t.Errorf("max %s, more than %s", slowest, maxLatency)
 	}
+}
+
+// TestRefusedListIsRepeated checks that a slot is free soon although the kubelet refuses some
+// lists, as it does if its clients together list too often.
+func TestRefusedListIsRepeated(t *testing.T) {
+	w := newWorld(t)
+	w.instance("cam-4ef05e", "node-a")
+	k := kubelettest.Start(t, kubelettest.Options{})
+	w.agent("node-a", k).publish(w.device("cam-4ef05e", 1))
+	k.Await("akri.sh/cam-4ef05e", count(plugin.Healthy, 1))
+	pod := admit(t, k, "p", "cam-4ef05e")
+	aged()
+	var refused atomic.Int32
+	k.BreakList(func(context.Context) error {
+		if refused.Add(1) == 4 {
+			k.BreakList(nil)
+		}
+		return status.Error(codes.ResourceExhausted, "rejected by rate limit")
+	})
+	k.End(pod)
+	w.becomes("cam-4ef05e", 0, "", 7*time.Second)
 }
 
 // TestStalledKubelet checks that a slot stays taken while the kubelet is stalled between
