@@ -69,7 +69,7 @@ func (m *Machine) list(inst *instance) []Health {
 					wanted[number] = false
 				}
 			case own:
-				wanted[number] = inst.online && inst.ready(s)
+				wanted[number] = inst.online && inst.ready(number, s)
 			case inst.usable(number, s) && left > 0:
 				wanted[number] = inst.online
 				left--

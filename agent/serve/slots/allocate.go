@@ -273,6 +273,8 @@ func (m *Machine) need(inst *instance, number int, owner v0.Owner) (step, error)
 		return 0, ErrGone
 	case s.free() && number >= inst.capacity:
 		return 0, ErrNoSlot
+	case inst.awaited[number] && (s.free() || s.assumed):
+		return 0, ErrTaken
 	}
 	return claimIt, nil
 }

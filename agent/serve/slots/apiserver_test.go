@@ -154,6 +154,9 @@ func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
 	for number := range p.owners {
 		ref := slots.Ref{Instance: p.o.name, Slot: number}
 		n.delay(ref, w.now+deadline)
+		if w.restoring[ref] { // several attempts may take longer than the other nodes wait
+			w.excuse(ref)
+		}
 	}
 	switch {
 	case r < 86: // applied, but the response is lost and the read fails

@@ -29,9 +29,12 @@
 // Never: a clock, a goroutine, a client, a lock. Time enters through [Ticked], as
 // the time since the caller started. A Machine is not safe for concurrent use.
 //
-// Known limits. If an Instance is deleted, only the agents know its owners. When it has been
-// created again, each writes its own at once. Another node that is faster than an agent which
-// is down or cut off gets the slot of a container, which is then reported as a conflict.
+// Known limits. If an Instance is deleted, only the agents know its owners. When it has
+// been created again, each writes its own at once, and a machine gives no slot that another
+// node had for five seconds. If that node's agent is down or cut off for longer, its container
+// and one of another node use the slot, which is reported as a conflict when the agent is
+// back. The same is true if the other agent starts in between, or less than five seconds
+// before, or if its node joins the Instance only then: it may not know that there was an owner.
 //
 // Only the record says which slot a virtual ID has. If a local device's slot was given
 // while the API server was down, and the agent ends before the owner is written, that

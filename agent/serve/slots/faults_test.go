@@ -184,21 +184,27 @@ func (w *world) crowd() {
 }
 
 // remove deletes an Instance. It is created again, without owners, as long as a node
-// sees the device. Another node may then be faster to claim a slot in use.
+// sees the device.
 func (w *world) remove(o *object) {
 	if !o.exists {
 		return
 	}
 	w.note("%s is deleted", o.name)
 	for number := range maxSlot {
-		w.excuse(slots.Ref{Instance: o.name, Slot: number})
+		ref := slots.Ref{Instance: o.name, Slot: number}
+		w.edited[ref] = true
+		for _, n := range w.nodes {
+			if n.uses(ref) {
+				w.restoring[ref] = true
+				w.checkRestorable(n, ref)
+			}
+		}
 	}
 	o.exists = false
 	clear(o.usage)
 	clear(o.since)
 	clear(o.labels)
 	o.changed()
-	o.edited = o.version // what is given until the node knows it is not recorded
 	w.after(w.upTo(4*time.Second), func() {
 		w.note("%s is created again", o.name)
 		o.exists, o.history, o.created = true, nil, w.version+1
@@ -211,6 +217,20 @@ func (w *world) remove(o *object) {
 		}
 		o.changed()
 	})
+}
+
+// checkRestorable accepts that a slot in use is used twice if its Instance was deleted and,
+// until its owner is written again, the agent of its container's node cannot write that, or
+// another one that may claim the slot may not know that there was an owner.
+func (w *world) checkRestorable(user *node, ref slots.Ref) {
+	o := w.objects[ref.Instance]
+	for _, n := range w.nodes {
+		started := w.now-n.booted < proofTime // its record may be old, and its slots assumed
+		absent := n.m == nil || started || w.now < n.cutOff || o.exists && !o.labels[n.name]
+		if absent && (n == user || o.shared) || n == user && w.now < n.forbidden {
+			w.excuse(ref)
+		}
+	}
 }
 
 // maxSlot is above all slots of the model.

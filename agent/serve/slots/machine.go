@@ -125,6 +125,10 @@ func (e Ticked) apply(m *Machine) []Command {
 	slices.Sort(names)
 	for _, name := range names {
 		inst := m.instances[name]
+		if len(inst.awaited) > 0 && inst.recorded && inst.restoredAt <= m.now {
+			clear(inst.awaited)
+			commands = append(commands, m.rewrite(inst, inst.unwritten())...)
+		}
 		commands = append(commands, m.retryDue(inst)...)
 		m.changed(inst)
 	}
@@ -136,7 +140,10 @@ func (m *Machine) due(inst *instance) (at time.Duration, found bool) {
 	at, found = inst.list.due(func(id int) bool { return m.mustStayListed(inst, id) })
 	retries := inst.retry.failing && (inst.shared && inst.published || len(inst.unwritten()) > 0)
 	if retries && (!found || inst.retry.at < at) {
-		return inst.retry.at, true
+		at, found = inst.retry.at, true
+	}
+	if len(inst.awaited) > 0 && inst.recorded && (!found || inst.restoredAt < at) {
+		at, found = inst.restoredAt, true
 	}
 	return at, found
 }
@@ -145,7 +152,7 @@ func (m *Machine) due(inst *instance) (at time.Duration, found bool) {
 func (m *Machine) instance(name string) *instance {
 	inst := m.instances[name]
 	if inst == nil {
-		inst = &instance{name: name, slots: map[int]*slot{}, list: newIDList()}
+		inst = &instance{name: name, slots: map[int]*slot{}, awaited: map[int]bool{}, list: newIDList()}
 		m.instances[name] = inst
 	}
 	return inst

@@ -88,7 +88,7 @@ func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, 
 			s := inst.slots[ref.Slot]
 			switch {
 			case s == nil:
-			case s.owner() == owner && inst.ready(s), s.want() == owner:
+			case s.owner() == owner && inst.ready(ref.Slot, s), s.want() == owner:
 				return ref, s, true
 			case inst.online && inst.usable(ref.Slot, s) && inst.available > 0:
 				return ref, s, true
@@ -104,7 +104,7 @@ func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, 
 			has := (owned || s.want() == owner) && !s.ending()
 			// While the device is offline, the ID is unhealthy: the kubelet names it only for a
 			// later container of the same Pod. That one gets the slot also if the device has gone.
-			if has && g.instances[ref.Instance].ready(s) || s.held == owner && m.recent(s) {
+			if has && g.instances[ref.Instance].ready(ref.Slot, s) || s.held == owner && m.recent(s) {
 				return ref, s, true
 			}
 		}

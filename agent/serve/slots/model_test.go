@@ -92,8 +92,9 @@ type world struct {
 	log       []string
 	stats     stats
 	// excused are slots that a user edited while a container had them, until no container
-	// has them, as are those whose Instance was deleted.
-	excused map[slots.Ref]bool
+	// has them. restoring are those whose Instance was deleted, until the record names the
+	// owner again: other nodes must wait for that.
+	excused, restoring map[slots.Ref]bool
 	// late are the patches that arrive after their agents have given them up.
 	late []*patch
 	// edited are slots whose owner a user has changed, until that has no effect any more.
@@ -161,7 +162,7 @@ func newWorld(seed uint64, verbose bool) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, 0)), lives: 1,
 		objects: map[string]*object{}, version: 1, verbose: verbose,
-		faults: map[fault]bool{}, excused: map[slots.Ref]bool{}, edited: map[slots.Ref]bool{},
+		faults: map[fault]bool{}, excused: map[slots.Ref]bool{}, restoring: map[slots.Ref]bool{}, edited: map[slots.Ref]bool{},
 	}
 	for f := range numberOfFaults {
 		w.faults[f] = w.chance(35)
@@ -297,8 +298,10 @@ func (w *world) checkUses() {
 				if n.known[o.name].Version < o.edited { // the node cannot know yet
 					w.excuse(u.ref)
 				}
+				w.checkRestored(n, u)
 				owner := o.usage[u.ref.Slot]
-				if !w.stats.Checks.judge(oneUser, !w.excused[u.ref]) {
+				emptied := owner.Free() && w.restoring[u.ref]
+				if !w.stats.Checks.judge(oneUser, !w.excused[u.ref] && !emptied) && w.excused[u.ref] {
 					continue
 				}
 				h, found := holders[u.ref]
@@ -309,7 +312,7 @@ func (w *world) checkUses() {
 					w.fail("I2: %s is used as %q and as %q", u.ref, h.u.owner, u.owner)
 				}
 				holders[u.ref] = holder{n, u}
-				if o.shared && owner != u.owner {
+				if o.shared && owner != u.owner && !emptied {
 					w.fail("I2: %s is used as %q, but the record names %q", u.ref, u.owner, owner)
 				}
 			}
@@ -319,6 +322,28 @@ func (w *world) checkUses() {
 		if !w.inUse(ref) {
 			delete(w.excused, ref)
 		}
+	}
+	for ref := range w.restoring {
+		if !w.inUse(ref) {
+			delete(w.restoring, ref)
+		}
+	}
+}
+
+// checkRestored follows a slot in use whose Instance was deleted, until its owner is
+// written again.
+func (w *world) checkRestored(n *node, u use) {
+	o := w.objects[u.ref.Instance]
+	known := o.exists && n.known[o.name].Version >= o.created
+	switch {
+	case known && o.usage[u.ref.Slot] == u.owner:
+		delete(w.restoring, u.ref)
+		return
+	case !known:
+		w.restoring[u.ref] = true
+	}
+	if w.restoring[u.ref] {
+		w.checkRestorable(n, u.ref)
 	}
 }
 

@@ -90,7 +90,7 @@ func (m *Machine) preferGroup(g *group, e PreferenceAsked, rest []int) []int {
 			return nil, false
 		}
 		inst := g.instances[ref.Instance]
-		return inst, inst.ready(s) && inst.online
+		return inst, inst.ready(ref.Slot, s) && inst.online
 	}
 	unmapped := 0 // among Must
 	for _, id := range e.Must {

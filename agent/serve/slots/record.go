@@ -2,6 +2,7 @@ package slots
 
 import (
 	"fmt"
+	"time"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -36,10 +37,18 @@ func (e InstanceDeleted) apply(m *Machine) []Command {
 	return append(m.deleted(inst), m.resume(inst)...)
 }
 
+// restoreTime is how long after the creation of an Instance the agents of other nodes may
+// take to write the owners that it had before.
+const restoreTime = 5 * time.Second
+
 // deleted applies the deletion of an Instance. Slots that a container has are claimed
-// again if the Instance is created again. Another node may be faster to claim such a slot,
-// which is then reported as a conflict.
+// again if the Instance is created again.
 func (m *Machine) deleted(inst *instance) []Command {
+	for number, owner := range inst.usage {
+		if !owner.Free() && owner.Node != m.node {
+			inst.awaited[number] = true
+		}
+	}
 	inst.left, inst.gone = false, true
 	inst.recorded, inst.usage = false, nil
 	return m.record(inst, nil)
@@ -52,6 +61,7 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 	if record != nil && record.Version >= inst.version { // the watch may lag behind this node's own patches
 		if !inst.recorded {
 			inst.retry = retry{} // what failed before it was created again does not count
+			inst.restoredAt = m.now + restoreTime
 		}
 		inst.recorded, inst.gone = true, false
 		inst.version, inst.usage = record.Version, record.Usage
@@ -61,6 +71,7 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 	for number, owner := range inst.usage {
 		if !owner.Free() {
 			inst.slot(number)
+			delete(inst.awaited, number)
 		}
 	}
 	var commands []Command
@@ -74,7 +85,7 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 		default:
 			state := s.state()
 			commands = append(commands, m.takeOver(inst, number, inst.usage[number], before)...)
-			if s.state() == unrecorded && (state != unrecorded || !inst.retry.failing) {
+			if s.state() == unrecorded && (state != unrecorded || !inst.retry.failing) && !inst.yields(number, s) {
 				claims = append(claims, number)
 			}
 		}
@@ -82,6 +93,10 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 	m.changed(inst)
 	return append(commands, m.rewrite(inst, claims)...)
 }
+
+// yields reports whether only an old record says that a container has a slot, which another
+// node owned when the Instance was deleted: that one goes first.
+func (i *instance) yields(number int, s *slot) bool { return i.awaited[number] && s.assumed }
 
 // takeOver sets the owner of one slot from the record, and reports what somebody else has
 // done to it. known is the version that was known before the record.

@@ -196,6 +196,11 @@ type instance struct {
 	// gone means that the Instance was deleted. left means that the record is no longer
 	// kept up to date, because the Instance does not have this node's label.
 	gone, left bool
+	// awaited are the slots that other nodes owned when the Instance was deleted. Once it has
+	// been created again, they are not given before restoredAt, so that the others can write
+	// their owners again.
+	awaited    map[int]bool
+	restoredAt time.Duration
 
 	slots map[int]*slot
 	list  *idList
@@ -242,14 +247,14 @@ func (i *instance) numbers() []int {
 // usable reports whether a container may be given a free slot, as far as this node
 // knows. The number of owners may still be at the capacity.
 func (i *instance) usable(number int, s *slot) bool {
-	return s.free() && !s.busy() && number < i.capacity && i.published && (!i.shared || i.watched()) && !i.suspended()
+	return s.free() && !s.busy() && number < i.capacity && i.published && (!i.shared || i.watched()) && !i.suspended() && !i.awaited[number]
 }
 
 // ready reports whether this node owns a slot and can give it to a container without
 // a free slot being needed.
-func (i *instance) ready(s *slot) bool {
+func (i *instance) ready(number int, s *slot) bool {
 	switch {
-	case s.contested() || !i.published:
+	case s.contested() || !i.published || i.yields(number, s):
 		return false
 	case !i.shared:
 		return true

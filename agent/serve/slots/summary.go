@@ -79,7 +79,7 @@ type summary struct {
 func (m *Machine) summarize(inst *instance) summary {
 	s := summary{member: inst.published}
 	for number, each := range inst.slots {
-		if !each.free() || each.want().Node != "" {
+		if !each.free() || each.want().Node != "" || inst.awaited[number] {
 			s.owners++
 		}
 		if inst.usable(number, each) {
@@ -91,7 +91,7 @@ func (m *Machine) summarize(inst *instance) summary {
 				s.virtual, s.health = map[int][]string{}, map[int]bool{}
 			}
 			s.virtual[number] = append(s.virtual[number], id)
-			s.health[number] = inst.online && inst.ready(each)
+			s.health[number] = inst.online && inst.ready(number, each)
 		}
 	}
 	for number := range s.health {
