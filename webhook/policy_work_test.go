@@ -49,7 +49,7 @@ func (w *world) nodeAgent(node string, configuration *v0.Configuration) *nodeAge
 		w.Fatal(err)
 	}
 	stopped := make(chan struct{})
-	go func() { store.Run(w.Context()); close(stopped) }()
+	go func() { store.Run(w.Context(), func(instances.Event, *v0.Instance) {}); close(stopped) }()
 	w.Cleanup(func() { <-stopped }) // the test's context is canceled before
 	w.Eventually("the agent's cache is filled", func() string {
 		if !store.HasSynced() {

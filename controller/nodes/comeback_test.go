@@ -55,7 +55,7 @@ func (w *world) agent(node string, configuration *v0.Configuration, devices ...s
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { store.Run(ctx) })
+	running.Go(func() { store.Run(ctx, func(instances.Event, *v0.Instance) {}) })
 	running.Go(func() {
 		if !cache.WaitForCacheSync(ctx.Done(), store.HasSynced) {
 			return
