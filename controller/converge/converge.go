@@ -224,11 +224,7 @@ func (c *Converger) observe(
 	}
 	for i := range desired {
 		if object, found := c.live(&desired[i]); found {
-			state := object.Observed()
-			if len(state.Added) > 0 {
-				state.Neighbors = c.Informers.Neighbors(desired[i].Resource, desired[i].Ref.NamespacedName())
-			}
-			observed[desired[i].Ref] = state
+			observed[desired[i].Ref] = object.Observed()
 		}
 	}
 	return observed

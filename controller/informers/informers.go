@@ -245,15 +245,6 @@ func (i *Informers) Get(resource schema.GroupVersionResource, name types.Namespa
 	return nil, false
 }
 
-// Neighbors returns the list entries that other clients had added to an object
-// before they changed the controller's fields.
-func (i *Informers) Neighbors(resource schema.GroupVersionResource, name types.NamespacedName) []string {
-	if informer := i.find(resource); informer != nil {
-		return informer.neighborsOf(name)
-	}
-	return nil
-}
-
 // OwnedBy returns the objects of a resource whose labels name a parent.
 func (i *Informers) OwnedBy(resource schema.GroupVersionResource, parent ownership.Parent) []*Object {
 	if informer := i.find(resource); informer != nil {

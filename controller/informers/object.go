@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,8 +34,8 @@ type Object struct {
 	// ManagedFieldsHash is that of the set of fields that the controller owns; empty if
 	// it has not applied the object.
 	ManagedFieldsHash string
-	// Added has the list entries that other clients have added by updates.
-	Added []string
+	// Edited reports that somebody has set list entries with kubectl.
+	Edited bool
 	// Ready is the verdict of the kind's standard; Reason says why not.
 	Ready  bool
 	Reason string
@@ -92,7 +93,10 @@ func trim(
 	state := ownership.Read(meta)
 	object.Parent, object.Confirmed = state.Parent, state.Confirmed
 	object.Owner, object.Dependent = state.Owner, state.Dependent
-	object.ManagedFieldsHash, object.Added = fieldsOf(meta), ownership.Added(meta)
+	object.ManagedFieldsHash = fieldsOf(meta)
+	object.Edited = slices.ContainsFunc(meta.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return ownership.IsKubectl(entry) && ownership.HasEntries(entry)
+	})
 	object.ours = state.Applied || state.Confirmed
 	object.values = valuesOf(full.Object, meta, time.Now())
 	object.Terminated = readiness.Terminated(full)
@@ -128,7 +132,7 @@ func (o *Object) Observed() plan.Observed {
 		Terminating:       o.Terminating,
 		ManagedFieldsHash: o.ManagedFieldsHash,
 		Altered:           o.altered(),
-		Added:             o.Added,
+		Edited:            o.Edited,
 		Terminated:        o.Terminated,
 		Reason:            o.Reason,
 	}

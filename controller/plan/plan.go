@@ -90,10 +90,8 @@ type Observed struct {
 	// Altered reports that the fields have other values than after the controller's last
 	// apply, although the set of fields is the same.
 	Altered bool
-	// Added has the list entries that other clients have added by updates, as
-	// [ownership.Added] returns them; Neighbors has those that they had added before
-	// the controller's fields were changed.
-	Added, Neighbors []string
+	// Edited reports that somebody has set list entries with kubectl.
+	Edited bool
 	// Terminated: it is a Pod that never runs again; Reason says why.
 	Terminated bool
 	Reason     string
@@ -162,10 +160,9 @@ type Step struct {
 	// Disown: the object stays when its parent is deleted; its owner label is removed
 	// before it is released.
 	Disown bool
-	// Reclaim: other clients may have replaced list entries; Neighbors are the paths
-	// of those that they have merely added. See [Reclaim].
-	Reclaim   bool
-	Neighbors []string
+	// TakeOver: what kubectl has set in lists of the template becomes the controller's first,
+	// so that the update removes what has replaced an entry of the template.
+	TakeOver bool
 }
 
 // Changes reports whether a plan changes existing objects because of new templates

@@ -391,32 +391,31 @@ func TestChangesAndRepairs(t *testing.T) {
 	}
 }
 
-// Entries of other clients are looked into only if the controller's fields have
-// changed in an object that it applied.
-func TestReclaims(t *testing.T) {
-	others := []string{".spec.ports[port=81]"}
+// What kubectl has set is taken over only if the controller's fields have changed in an
+// object that it applied.
+func TestTakeOver(t *testing.T) {
 	with := func(managedFieldsHash string) Observed {
-		return Observed{UID: "1", Owner: us, ManagedFieldsHash: managedFieldsHash, Added: others}
+		return Observed{UID: "1", Owner: us, ManagedFieldsHash: managedFieldsHash, Edited: true}
 	}
 	for name, tc := range map[string]struct {
 		have     Observed
 		recorded []v0.ResourceStatus
 		adopt    templating.OnConflict
-		reclaim  bool
+		takeOver bool
 	}{
-		"changed":              {have: with("g"), recorded: wrote("1", "a", "f"), reclaim: true},
-		"both":                 {have: with("g"), recorded: wrote("1", "b", "f"), reclaim: true},
-		"template edited":      {have: with("f"), recorded: wrote("1", "b", "f")},
-		"no entries of others": {have: Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}, recorded: wrote("1", "a", "f")},
-		"no fields left":       {have: with(""), recorded: wrote("1", "a", "f"), reclaim: true},
-		"to be adopted":        {have: Observed{UID: "1", Added: others}, adopt: templating.ConflictAdopt},
+		"changed":         {have: with("g"), recorded: wrote("1", "a", "f"), takeOver: true},
+		"both":            {have: with("g"), recorded: wrote("1", "b", "f"), takeOver: true},
+		"template edited": {have: with("f"), recorded: wrote("1", "b", "f")},
+		"not by kubectl":  {have: Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}, recorded: wrote("1", "a", "f")},
+		"no fields left":  {have: with(""), recorded: wrote("1", "a", "f"), takeOver: true},
+		"to be adopted":   {have: Observed{UID: "1", Edited: true}, adopt: templating.ConflictAdopt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			desired := want("a")
 			desired[0].OnConflict = tc.adopt
 			steps := Compute(Input{Parent: cam, Desired: desired, Observed: have(tc.have), Recorded: tc.recorded, Complete: true})
-			if len(steps) != 1 || steps[0].Action != Update || steps[0].Reclaim != tc.reclaim {
-				t.Errorf("got %+v, want an update, reclaim: %v", steps, tc.reclaim)
+			if len(steps) != 1 || steps[0].Action != Update || steps[0].TakeOver != tc.takeOver {
+				t.Errorf("got %+v, want an update, take over: %v", steps, tc.takeOver)
 			}
 		})
 	}

@@ -52,10 +52,10 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action, step.Change = Hold, true
 	case edited(want, have, recorded):
 		step.Action, step.Reason, step.Change = Update, "it differs from the rendered object", true
-		step.Reclaim, step.Neighbors = reclaims(have, recorded), have.Neighbors
+		step.TakeOver = takesOver(have, recorded)
 	case drifted(have, recorded):
 		step.Action, step.Reason, step.Repair = Update, "a field managed by Akri was changed", true
-		step.Reclaim, step.Neighbors = reclaims(have, recorded), have.Neighbors
+		step.TakeOver = takesOver(have, recorded)
 	default:
 		step.Action = Keep
 	}
@@ -98,9 +98,9 @@ func lost(have Observed, recorded v0.ResourceStatus) bool {
 	return have.ManagedFieldsHash != recorded.ManagedFieldsHash
 }
 
-// reclaims reports whether other clients may have replaced list entries of an object
-// that was applied before.
-func reclaims(have Observed, recorded v0.ResourceStatus) bool {
+// takesOver reports whether somebody may have replaced list entries of an object that was
+// applied before.
+func takesOver(have Observed, recorded v0.ResourceStatus) bool {
 	applied := have.ManagedFieldsHash != "" || recorded.UID == string(have.UID)
-	return len(have.Added) > 0 && applied && lost(have, recorded)
+	return have.Edited && applied && lost(have, recorded)
 }
