@@ -140,12 +140,17 @@ func (s *store) Resync() error { return nil }
 // Transformer implements cache.TransformingStore.
 func (s *store) Transformer() cache.TransformFunc { return s.transform }
 
-// transform returns the [Object] of what the reflector delivers.
+// transform returns the [Object] of what the reflector delivers. Most of it are answers to
+// applies that the store has already.
 func (s *store) transform(object any) (any, error) {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
+		name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+		if known := s.recentlyApplied(name, object.GetUID(), object.GetResourceVersion()); known != nil {
+			return known, nil
+		}
 		return s.read(object), nil
-	case *Object: // trimmed by the decoder of a stream
+	case *Object: // transformed before
 		return object, nil
 	}
 	return nil, fmt.Errorf("watch: a list of unstructured objects contains a %T", object)
@@ -399,8 +404,7 @@ func (s *store) expireApplied(now time.Time) {
 }
 
 // recentlyApplied returns the object that an apply has produced if it has exactly the
-// version that the watch delivers, or nil. Most events are such, and need not be
-// decoded twice.
+// version that the watch delivers, or nil.
 func (s *store) recentlyApplied(name types.NamespacedName, uid types.UID, version string) *Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
