@@ -122,9 +122,6 @@ type Input struct {
 	Complete bool
 	// ReplaceTerminated: replace terminated Pods now; otherwise leave them alone.
 	ReplaceTerminated bool
-	// Hold: changes of templates or values must wait. Objects are still repaired,
-	// and a parent without objects gets its first.
-	Hold bool
 }
 
 // HasTerminatedPod reports whether a desired Pod has terminated and must be
@@ -171,6 +168,22 @@ func Changes(steps []Step) bool {
 	return slices.ContainsFunc(steps, func(step Step) bool { return step.Change })
 }
 
+// WithoutChanges returns the steps of a plan whose changes must wait. Objects are still
+// repaired, and a parent without objects gets its first.
+func WithoutChanges(steps []Step) []Step {
+	var rest []Step
+	for _, step := range steps {
+		switch {
+		case !step.Change:
+			rest = append(rest, step)
+		case step.Desired != nil:
+			step.Action, step.Reason = Hold, ""
+			rest = append(rest, step)
+		}
+	}
+	return rest
+}
+
 // Compute returns the plan: a step for each desired object in their order, then the
 // deletions, sorted.
 func Compute(in Input) []Step {
@@ -186,7 +199,7 @@ func Compute(in Input) []Step {
 		observed, exists := in.Observed[want.Ref]
 		steps = append(steps, decide(in, want, observed, exists, recorded[want.Ref]))
 	}
-	if !in.Complete || in.Hold {
+	if !in.Complete {
 		return steps // what Desired lacks may only have failed to render
 	}
 	return append(steps, unwanted(in, desired, recorded)...)

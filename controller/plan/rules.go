@@ -32,8 +32,6 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action, step.Reason, step.Repair = Create, "it no longer exists", recorded.Hash == want.Hash
 	case !exists && want.OnConflict == templating.ConflictSkip && recorded.Name != "":
 		step.Action, step.Reason = Create, "its owner has deleted it"
-	case !exists && len(in.Recorded) > 0 && in.Hold:
-		step.Action, step.Change = Hold, true
 	case !exists:
 		step.Action, step.Reason, step.Change = Create, "it does not exist", len(in.Recorded) > 0
 	case foreign && step.Claim.Judge(state) == ownership.Former:
@@ -48,8 +46,6 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action, step.Reason = Recreate, "it has terminated: "+have.Reason
 	case have.Terminated:
 		step.Action = Keep // applying over it would not make it run
-	case edited(want, have, recorded) && in.Hold:
-		step.Action, step.Change = Hold, true
 	case edited(want, have, recorded):
 		step.Action, step.Reason, step.Change = Update, "it differs from the rendered object", true
 		step.TakeOver = takesOver(have, recorded)
