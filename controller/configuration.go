@@ -95,7 +95,7 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	shown, complete := r.shown(parent, &result)
 	if !complete {
 		status.Resources = result.Resources
-		r.configurations.hold(parent.UID, status, unanswered, time.Now())
+		r.configurations.hold(parent.UID, status, true, time.Now())
 		return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil
 	}
 	nodes, err := r.countNodes(ctx, &configuration)
@@ -103,8 +103,7 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 		return reconcile.Result{}, err
 	}
 	now := groupStatus(&configuration, compiled, instances, r.late(&configuration, stored, instances), nodes, shown)
-	urgent := groupUrgency(parent, stored, now, r.kinds.of(request.NamespacedName))
-	if err := r.report(ctx, parent, &configuration, stored, now, urgent, &result); err != nil {
+	if err := r.report(ctx, parent, &configuration, stored, now, &result); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: sooner(result.RequeueAfter, again)}, nil
@@ -124,7 +123,7 @@ func (r *configurationReconciler) finalize(
 	if complete {
 		now.Conditions = []metav1.Condition{applied(shown).condition(v0.ConditionApplied, configuration.Generation)}
 	}
-	if err := r.report(ctx, parent, configuration, stored, now, atOnce, &result); err != nil {
+	if err := r.report(ctx, parent, configuration, stored, now, &result); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil

@@ -91,10 +91,10 @@ func TestContentionAboutListEntries(t *testing.T) {
 	instance := c.Instance("cfg", "cfg-1", nil)
 	before := c.exists("v1", "Service", "service")
 	for range 12 {
-		c.edit("v1 Service service", update("spec.ports.0.port", 81).by("other-controller"))
+		c.edit("v1 Service service", update("spec.ports.0.port", 81))
 		c.Eventually("a repair", func() string { return differences(before, c.read("v1 Service service")) })
 	}
-	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContended, "other-controller (spec.ports[port=81")
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContended, "kubectl-edit (spec.ports[port=81")
 }
 
 // A Job that Kubernetes deletes, because it has finished, runs again and again: the message says

@@ -85,10 +85,10 @@ func TestNeighborsOfListEntriesStay(t *testing.T) {
 	}{
 		{"server-side apply by another manager", apply("other", strings.Replace(deploymentNamed("broker"),
 			"image: main", "env: [{name: APPLIED, value: x}]", 1)), "APPLIED"},
-		{"kubectl set env", patch(types.StrategicMergePatchType,
-			`{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"SET","value":"x"}]}]}}}}`).by("kubectl-set"), "SET"},
-		{"kubectl patch --type=json", patch(types.JSONPatchType,
-			`[{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":{"name":"PATCHED","value":"x"}}]`), "PATCHED"},
+		{"a patch by another controller", patch(types.StrategicMergePatchType,
+			`{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"SET","value":"x"}]}]}}}}`).by("mesh"), "SET"},
+		{"a JSON Patch by another controller", patch(types.JSONPatchType,
+			`[{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":{"name":"PATCHED","value":"x"}}]`).by("mesh"), "PATCHED"},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			c := c.in(t)

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,15 @@ func TestKeyedListEntriesAreRepaired(t *testing.T) {
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 
+	recorded := func() (digests []string) {
+		c.Read("cfg-1", instance)
+		for _, resource := range instance.Status.Resources {
+			digests = append(digests, resource.Name+" "+resource.ManagedFieldsHash)
+		}
+		return digests
+	}
+	applied := recorded()
+
 	const (
 		service    = "v1 Service single"
 		double     = "v1 Service double"
@@ -82,7 +92,7 @@ func TestKeyedListEntriesAreRepaired(t *testing.T) {
 		{"both ports at once", double, []foreignEdit{update("spec.ports", []any{
 			map[string]any{"name": "x", "port": int64(81)}, map[string]any{"name": "y", "port": int64(91)}})}},
 		{"both ports, by two clients", double, []foreignEdit{
-			update("spec.ports.0.port", 81).by("one"), update("spec.ports.1.port", 91).by("two")}},
+			update("spec.ports.0.port", 81), update("spec.ports.1.port", 91).by("kubectl-patch")}},
 		{"a container", deployment, []foreignEdit{update(containers+".0.name", "renamed")}},
 		{"an init container", deployment, []foreignEdit{update("spec.template.spec.initContainers.0.name", "renamed")}},
 		{"a container's variable", deployment, []foreignEdit{update(mainEnv+".0.name", "RENAMED")}},
@@ -111,8 +121,20 @@ func TestKeyedListEntriesAreRepaired(t *testing.T) {
 			}
 		}
 	}
+	// The repairs are recorded within ten seconds. After a restart, nothing is repaired again.
+	c.Eventually("the record of the repairs", func() string {
+		for _, resource := range recorded() {
+			if slices.Contains(applied, resource) {
+				return resource + " is recorded as it was applied first"
+			}
+		}
+		return ""
+	})
+	writes = c.settled()
+	c.stop()
+	c.run()
 	if after := c.settled(); after != writes {
-		t.Errorf("%d writes at rest", after-writes)
+		t.Errorf("%d writes after a restart", after-writes)
 	}
 }
 

@@ -33,7 +33,7 @@ func (r *instanceReconciler) report(
 		now.DisplayName = r.templates.Get(configuration).DisplayName(configuration, instance)
 	}
 	if !complete {
-		r.instances.hold(parent.UID, now, unanswered, time.Now())
+		r.instances.hold(parent.UID, now, true, time.Now())
 		return false, nil
 	}
 	now.Conditions = instanceConditions(stored.Conditions, shown)
@@ -41,8 +41,7 @@ func (r *instanceReconciler) report(
 		r.instances.release(parent.UID)
 		return true, r.converger.Release(ctx, parent, instance.Finalizers, now.Resources)
 	}
-	urgent := instanceUrgency(parent, stored, now, r.kinds.of(groupOf(instance)))
-	if wait := r.instances.hold(parent.UID, now, urgent, time.Now()); wait > 0 {
+	if wait := r.instances.hold(parent.UID, now, onlyProgress(stored.Conditions, now.Conditions), time.Now()); wait > 0 {
 		result.Requeue(wait)
 		return equality.Semantic.DeepEqual(stored.Conditions, now.Conditions), nil
 	}
@@ -67,7 +66,7 @@ func (r *instanceReconciler) write(ctx context.Context, parent ownership.Parent,
 // Instance.
 func (r *configurationReconciler) report(
 	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration,
-	stored, now v0.ConfigurationStatus, urgent urgency, result *converge.Outcome,
+	stored, now v0.ConfigurationStatus, result *converge.Outcome,
 ) error {
 	conditions := slices.Clone(stored.Conditions)
 	for _, condition := range now.Conditions {
@@ -81,7 +80,8 @@ func (r *configurationReconciler) report(
 		r.configurations.release(parent.UID)
 		return r.converger.Release(ctx, parent, configuration.Finalizers, now.Resources)
 	}
-	if wait := r.configurations.hold(parent.UID, now, urgent, time.Now()); wait > 0 {
+	progress := stored.ObservedGeneration == now.ObservedGeneration && onlyProgress(stored.Conditions, now.Conditions)
+	if wait := r.configurations.hold(parent.UID, now, progress, time.Now()); wait > 0 {
 		result.Requeue(wait)
 		return nil
 	}

@@ -10,10 +10,6 @@ import (
 	"akri.sh/akri/internal/metadata"
 )
 
-// maxHeld bounds how many statuses are held back at a time. Beyond it, they are
-// written at once.
-const maxHeld = 1000
-
 // statusCache holds the statuses that the informer cache does not have: those that
 // were written last, until the informer cache has caught up, and those that are held
 // back, until they are written. A pass that relied on an older one would apply or
@@ -21,7 +17,6 @@ const maxHeld = 1000
 type statusCache[S any] struct {
 	mu       sync.Mutex
 	statuses map[types.UID]*recentStatus[S]
-	held     int
 }
 
 // recentStatus is what is remembered of one parent's status.
@@ -73,7 +68,6 @@ func (c *statusCache[S]) observed(parent metav1.Object) {
 	switch version := parent.GetResourceVersion(); {
 	case recent == nil:
 	case metadata.IsNewer(recent.seen, version): // versions go back: a backup of etcd was restored
-		c.drop(recent)
 		delete(c.statuses, parent.GetUID())
 	default:
 		recent.seen = version
@@ -91,19 +85,15 @@ func (r *recentStatus[S]) confirm(version string) {
 // hold keeps a status that differs from the stored one, and returns how long it may
 // wait before it is written, 0 for not at all. It is kept until it is written: the
 // write may fail.
-func (c *statusCache[S]) hold(parent types.UID, status S, urgent urgency, now time.Time) time.Duration {
+func (c *statusCache[S]) hold(parent types.UID, status S, progress bool, now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	recent := c.recent(parent)
 	if recent.held == nil {
-		if c.held >= maxHeld {
-			return 0
-		}
-		c.held++
 		recent.since = now
 	}
 	recent.held = &status
-	return max(urgent.due(recent.since, recent.at).Sub(now), 0)
+	return max(due(progress, recent.since, recent.at).Sub(now), 0)
 }
 
 // release drops the status that is held back, because the stored one is up to date.
@@ -111,16 +101,8 @@ func (c *statusCache[S]) release(parent types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if recent := c.statuses[parent]; recent != nil {
-		c.drop(recent)
+		recent.held = nil
 	}
-}
-
-// drop drops what is held back. The caller holds the lock.
-func (c *statusCache[S]) drop(recent *recentStatus[S]) {
-	if recent.held != nil {
-		c.held--
-	}
-	recent.held, recent.since = nil, time.Time{}
 }
 
 // remember records that a status was written, and the resourceVersion that the
@@ -129,8 +111,7 @@ func (c *statusCache[S]) remember(parent types.UID, status S, version string, no
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	recent := c.recent(parent)
-	c.drop(recent)
-	recent.at, recent.written, recent.version = now, &status, version
+	recent.at, recent.written, recent.version, recent.held = now, &status, version, nil
 	if recent.seen != "" {
 		recent.confirm(recent.seen) // the watch may be faster than the answer
 	}
@@ -149,10 +130,7 @@ func (c *statusCache[S]) recent(parent types.UID) *recentStatus[S] {
 func (c *statusCache[S]) forget(parent types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if recent := c.statuses[parent]; recent != nil {
-		c.drop(recent)
-		delete(c.statuses, parent)
-	}
+	delete(c.statuses, parent)
 }
 
 // count returns how many statuses are kept that the informer cache does not have,
@@ -164,6 +142,9 @@ func (c *statusCache[S]) count() (written, held int) {
 		if recent.written != nil {
 			written++
 		}
+		if recent.held != nil {
+			held++
+		}
 	}
-	return written, c.held
+	return written, held
 }

@@ -35,9 +35,9 @@ func (c *Client) Do(ctx context.Context, step plan.Step) (plan.Action, objects.A
 		return step.Action, object, err
 	case plan.Update:
 		var version string
-		if step.Reclaim {
+		if step.TakeOver {
 			var err error
-			if version, err = c.reclaim(ctx, step); err != nil {
+			if version, err = c.takeOver(ctx, step); err != nil {
 				return step.Action, nil, err
 			}
 		}

@@ -131,7 +131,7 @@ func TestNoAnswerAboutASecretIsQuoted(t *testing.T) {
 		}},
 		"reclaim": {http.MethodGet, func(c *Client) error {
 			_, _, err := c.Do(t.Context(), plan.Step{
-				Ref: ref, Action: plan.Update, Reclaim: true, Desired: want, Claim: claim, UID: uidOf(t, created),
+				Ref: ref, Action: plan.Update, TakeOver: true, Desired: want, Claim: claim, UID: uidOf(t, created),
 			})
 			return err
 		}},

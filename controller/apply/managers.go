@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +16,6 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/ownership"
-	"akri.sh/akri/controller/plan"
 )
 
 // maxFields bounds how many fields of a manager are named.
@@ -38,7 +38,6 @@ func (c *Client) Managers(
 // managersOf returns the managers of an object as [Client.Managers] does.
 func managersOf(object *unstructured.Unstructured, content map[string]any) string {
 	ours := fieldpath.SetFromValue(value.NewValueInterface(content))
-	finder := plan.NewFinder(content)
 	var managers []string
 	for _, entry := range object.GetManagedFields() {
 		if entry.FieldsV1 == nil || entry.Manager == v0.FieldManagerController {
@@ -52,8 +51,9 @@ func managersOf(object *unstructured.Unstructured, content map[string]any) strin
 		theirs.Leaves().Intersection(ours).Iterate(func(path fieldpath.Path) {
 			fields = append(fields, strings.TrimPrefix(path.String(), "."))
 		})
-		for path := range ownership.AddedBy(entry) {
-			if _, found := finder.EntriesAt(path[:len(path)-1]); found {
+		for path := range ownership.Entries(&theirs) {
+			list, _ := ownership.ValueAt(content, path[:len(path)-1])
+			if entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" && isList(list) {
 				fields = append(fields, strings.TrimPrefix(path.String(), "."))
 			}
 		}

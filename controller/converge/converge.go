@@ -120,8 +120,7 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, reque
 	}
 	steps := plan.Compute(input)
 	if request.MayChange != nil && plan.Changes(steps) && (result.Pending || !request.MayChange(c.ready(steps))) {
-		input.Hold, result.Held = true, true
-		steps = plan.Compute(input)
+		steps, result.Held = plan.WithoutChanges(steps), true
 	}
 	if unrecorded := plan.Unrecorded(input, steps); len(unrecorded) > 0 {
 		recorded = append(slices.Clone(recorded), unrecorded...)
@@ -129,8 +128,6 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, reque
 		if err := c.recordFirst(ctx, parent, request, recorded); err != nil {
 			return Outcome{}, err
 		}
-		input.Recorded = recorded
-		steps = plan.Compute(input)
 	}
 	if input.ReplaceTerminated {
 		c.podBackoff.replaced(parent.UID, now)
@@ -224,11 +221,7 @@ func (c *Converger) observe(
 	}
 	for i := range desired {
 		if object, found := c.live(&desired[i]); found {
-			state := object.Observed()
-			if len(state.Added) > 0 {
-				state.Neighbors = c.Informers.Neighbors(desired[i].Resource, desired[i].Ref.NamespacedName())
-			}
-			observed[desired[i].Ref] = state
+			observed[desired[i].Ref] = object.Observed()
 		}
 	}
 	return observed

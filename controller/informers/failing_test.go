@@ -18,11 +18,11 @@ import (
 func quick() timing {
 	t := defaultTiming()
 	for _, duration := range []*time.Duration{
-		&t.stream, &t.delayedEnd, &t.pause, &t.steady, &t.interruption, &t.refusal, &t.check, &t.minDelay, &t.maxDelay,
+		&t.request, &t.list, &t.delayedEnd, &t.steady, &t.interruption, &t.refusal, &t.check, &t.minDelay, &t.maxDelay,
 	} {
 		*duration /= 100
 	}
-	t.stream = 1100 * time.Millisecond // the API server counts whole seconds
+	t.request = 1100 * time.Millisecond // the API server counts whole seconds
 	return t
 }
 
@@ -65,7 +65,7 @@ func TestFailingWatch(t *testing.T) {
 				return answer(request, http.StatusOK,
 					`{"type":"ERROR","object":{"kind":"Status","message":"etcd is unwell","code":500,"reason":"InternalError"}}`+"\n"), nil
 			},
-			err: "etcd is unwell",
+			err: errTooShort.Error(),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestFailingWatch(t *testing.T) {
 	}
 }
 
-// Streams that are ended and opened again lose no event and report nothing.
-func TestStreamsAreRenewed(t *testing.T) {
+// Watches that are ended and opened again lose no event and report nothing.
+func TestWatchesAreRenewed(t *testing.T) {
 	w := watchWith(t, quick())
 	user := types.NamespacedName{Namespace: w.namespace, Name: "cfg"}
 	w.SetResources(user, []schema.GroupVersionResource{configMaps})

@@ -7,66 +7,95 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Reasons why a stream ended, in addition to the API server's errors.
 var (
-	// errAbandoned is a stream that the controller has ended. It says nothing about
-	// the watch.
-	errAbandoned = errors.New("the watch was stopped")
-	// errSilent is a stream that the API server should have ended.
-	errSilent = errors.New("the API server neither sends events nor ends the watch; check whether it, " +
-		"or a proxy in front of it, is overloaded")
+	// errSilent replaces the error of a request that was not answered in time.
+	errSilent = errors.New("the API server does not answer; check whether it, or a proxy in front of it, is overloaded")
+	// errTooShort is that of a watch that did not last.
 	errTooShort = errors.New("the API server ends each watch as soon as it begins; check its log")
 )
 
-// health decides whether a watch works, from what happens to its streams. It has no
-// clock.
-type health struct {
-	timing    timing
-	requested time.Time // when the latest stream was requested
-	opened    time.Time // when the open stream began; zero if none is open
-	heard     bool      // the open stream has delivered something
-	failing   time.Time // since when lists and watches fail; zero if they work
-	silent    bool      // the failure is errSilent: the next stream must deliver something
-	err       error     // the latest error while failing
-	synced    bool      // the first list is complete
-	reported  bool      // the failure has been reported
+// timing holds the durations that decide how soon a watch that does not work is
+// noticed: less than a minute in each case.
+type timing struct {
+	// request is how long a watch lasts, plus up to a third of it, so that watches do not
+	// end together. A new one notices a permission that was revoked. No event is lost
+	// between two.
+	request time.Duration
+	// list is how long a list may take, which the API server may never answer. It is also
+	// how long a watch lasts that begins with a list.
+	list time.Duration
+	// delayedEnd is how late the API server may end a watch.
+	delayedEnd time.Duration
+	// steady is how long a watch must have been open to count as working.
+	steady time.Duration
+	// interruption is how long lists and watches may fail without a report: the single
+	// API server of an edge cluster may be restarting.
+	interruption time.Duration
+	// refusal is the same for a definite answer: the controller may not watch the
+	// resource, or there is none. An API server that is starting gives it for a few
+	// seconds.
+	refusal time.Duration
+	// check is how often failures are looked for.
+	check time.Duration
+	// minDelay and maxDelay bound the delay between attempts to list and watch.
+	minDelay, maxDelay time.Duration
 }
 
-func (h *health) request(now time.Time) { h.requested, h.heard = now, false }
+func defaultTiming() timing {
+	return timing{
+		request:      27 * time.Second,
+		list:         2 * time.Minute,
+		delayedEnd:   8 * time.Second,
+		steady:       5 * time.Second,
+		interruption: 30 * time.Second,
+		refusal:      10 * time.Second,
+		check:        2 * time.Second,
+		minDelay:     800 * time.Millisecond,
+		maxDelay:     5 * time.Second,
+	}
+}
 
+// health decides whether a watch works. It has no clock.
+type health struct {
+	timing   timing
+	opened   time.Time // when the open watch began; zero if none is open
+	failing  time.Time // since when lists and watches fail; zero if they work
+	err      error     // the latest error while failing
+	synced   bool      // the first list is complete
+	reported bool      // the failure has been reported
+}
+
+// open records that the API server has accepted a watch.
 func (h *health) open(now time.Time) { h.opened = now }
 
-// fail records an error of a list or of the request for a stream.
+// end records the end of the open watch.
+func (h *health) end(now time.Time) {
+	switch {
+	case h.opened.IsZero():
+	case now.Sub(h.opened) >= h.timing.steady:
+		h.work()
+	default:
+		h.fail(now, errTooShort)
+	}
+	h.abandon()
+}
+
+// abandon records that the controller ends the open watch, which says nothing about it.
+func (h *health) abandon() { h.opened = time.Time{} }
+
+// fail records an error of a list or of a watch.
 func (h *health) fail(now time.Time, err error) {
 	if h.failing.IsZero() {
 		h.failing = now
 	}
 	h.err = err
-}
-
-// closed records the end of a stream; err is nil if the API server ended it in
-// order.
-func (h *health) closed(now time.Time, err error) {
-	lasted := !h.opened.IsZero() && now.Sub(h.opened) >= h.timing.steady
-	h.opened = time.Time{}
-	switch {
-	case errors.Is(err, errAbandoned):
-	case errors.Is(err, errSilent):
-		h.fail(h.requested, err)
-		h.silent = true
-	case err != nil:
-		h.fail(now, err)
-	case lasted:
-		h.work()
-	default:
-		h.fail(now, errTooShort)
-	}
+	h.abandon()
 }
 
 // work records that the watch works.
-func (h *health) work() { h.failing, h.silent, h.err = time.Time{}, false, nil }
+func (h *health) work() { h.failing, h.err = time.Time{}, nil }
 
-// healthChange is what [health.check] has found.
+// healthChange is what [health.report] has found.
 type healthChange int
 
 const (
@@ -75,10 +104,10 @@ const (
 	recovered
 )
 
-// check reports a failure that has lasted too long, and the end of a reported one,
+// report reports a failure that has lasted too long, and the end of a reported one,
 // once each.
-func (h *health) check(now time.Time) healthChange {
-	if !h.opened.IsZero() && now.Sub(h.opened) >= h.timing.steady && (h.heard || !h.silent) {
+func (h *health) report(now time.Time) healthChange {
+	if !h.opened.IsZero() && now.Sub(h.opened) >= h.timing.steady {
 		h.work()
 	}
 	switch {

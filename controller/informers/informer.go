@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
 	v0 "akri.sh/akri/api/v0"
@@ -20,14 +21,15 @@ import (
 	"akri.sh/akri/internal/backoff"
 )
 
-// listTimeout bounds a request for a list, which the API server may never answer.
-const listTimeout = 2 * time.Minute
+// ours selects the objects with the controller's label.
+const ours = v0.LabelManagedBy + "=" + v0.ManagedBy
 
 // resourceInformer is the watch of one resource.
 type resourceInformer struct {
 	*store
 	all       *Informers
 	log       logr.Logger
+	client    dynamic.ResourceInterface
 	reflector *cache.Reflector
 
 	// Guarded by the lock of the Informers.
@@ -38,35 +40,22 @@ type resourceInformer struct {
 		sync.Mutex
 		health
 		waiting map[ownership.Parent]bool
-		current *stream
+		current watch.Interface    // the latest watch; nil before the first one
+		release context.CancelFunc // ends what the current watch takes
 	}
 }
 
 func newInformer(all *Informers, resource schema.GroupVersionResource) *resourceInformer {
-	r := &resourceInformer{all: all, log: all.log.WithValues("group", resource.Group, "resource", resource.Resource)}
+	r := &resourceInformer{
+		all: all, log: all.log.WithValues("group", resource.Group, "resource", resource.Resource), client: all.client.Resource(resource),
+	}
 	r.state.timing = all.timing
 	r.state.waiting = map[ownership.Parent]bool{}
+	r.state.release = func() {}
 	r.store = newStore(r.log, all.notify, r.listed)
 	r.store.awaited, r.store.resource = &all.awaited, resource
-	ours := v0.LabelManagedBy + "=" + v0.ManagedBy
-	lister := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-			ctx, cancel := context.WithTimeout(ctx, listTimeout)
-			defer cancel()
-			var list objectList
-			version, err := all.client.List(ctx, resource, metav1.NamespaceAll, ours, func(full *unstructured.Unstructured) bool {
-				list.Items = append(list.Items, r.read(full))
-				return true
-			})
-			list.ResourceVersion = version
-			return &list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-			options.LabelSelector = ours
-			return all.streams.open(ctx, resource, options, r, decoder{recentlyApplied: r.recentlyApplied, trim: r.read})
-		},
-	}
-	r.reflector = cache.NewReflectorWithOptions(lister, &Object{}, r.store, cache.ReflectorOptions{
+	source := &cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch}
+	r.reflector = cache.NewReflectorWithOptions(source, &unstructured.Unstructured{}, r.store, cache.ReflectorOptions{
 		Name:            "akri/" + resource.String(),
 		TypeDescription: resource.GroupResource().String(),
 		Backoff:         &wait.Backoff{Duration: all.timing.minDelay, Cap: all.timing.maxDelay, Steps: 5, Factor: 2, Jitter: 1},
@@ -74,11 +63,53 @@ func newInformer(all *Informers, resource schema.GroupVersionResource) *resource
 	return r
 }
 
+// list reads the objects, from an API server that cannot send them as a watch.
+func (r *resourceInformer) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.all.timing.list)
+	defer cancel()
+	options.LabelSelector = ours
+	return r.client.List(ctx, options)
+}
+
+// watch begins a watch that ends before long, also if the API server forgets to end it.
+func (r *resourceInformer) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	r.ended()
+	lasts := r.all.timing.request + rand.N(r.all.timing.request/3)
+	if options.SendInitialEvents != nil && *options.SendInitialEvents { // a long list takes longer
+		lasts = r.all.timing.list
+	}
+	options.LabelSelector, options.TimeoutSeconds = ours, new(max(1, int64(lasts.Seconds())))
+	ctx, cancel := context.WithTimeoutCause(ctx, lasts+r.all.timing.delayedEnd, errSilent)
+	events, err := r.client.Watch(ctx, options)
+	if err != nil {
+		if context.Cause(ctx) == errSilent { //nolint:errorlint // it is never wrapped
+			err = errSilent
+		}
+		cancel()
+		r.failed(err)
+		return nil, err
+	}
+	r.state.Lock()
+	defer r.state.Unlock()
+	r.state.open(time.Now())
+	r.state.current, r.state.release = events, cancel
+	return events, nil
+}
+
+// ended takes note of the end of the watch before, if there was one.
+func (r *resourceInformer) ended() {
+	r.state.Lock()
+	defer r.state.Unlock()
+	r.state.release()
+	r.state.end(time.Now())
+}
+
 // run watches until ctx ends.
 func (r *resourceInformer) run(ctx context.Context) {
 	for failures := 0; ; failures++ {
 		began := time.Now()
 		err := r.reflector.ListAndWatchWithContext(ctx)
+		r.ended()
 		if ctx.Err() != nil {
 			return
 		}
@@ -127,42 +158,12 @@ func (r *resourceInformer) failed(err error) {
 	r.check(now)
 }
 
-// The methods of [observer].
-
-func (r *resourceInformer) streamRequested(requested *stream) {
-	r.state.Lock()
-	defer r.state.Unlock()
-	r.state.request(time.Now())
-	r.state.current = requested
-}
-
-func (r *resourceInformer) streamOpened() {
-	r.state.Lock()
-	defer r.state.Unlock()
-	r.state.open(time.Now())
-}
-
-func (r *resourceInformer) streamHeard() {
-	r.state.Lock()
-	defer r.state.Unlock()
-	r.state.heard = true
-}
-
-func (r *resourceInformer) streamClosed(err error) {
-	if err != nil {
-		r.log.V(1).Info("The watch ended", "err", err)
-	}
-	r.state.Lock()
-	defer r.state.Unlock()
-	r.state.closed(time.Now(), err)
-	r.state.current = nil
-}
-
-// renew ends the current stream. The reflector then watches again, which fails if
+// renew ends the current watch. The reflector then watches again, which fails if
 // the resource is no longer served.
 func (r *resourceInformer) renew() {
 	r.state.Lock()
 	current := r.state.current
+	r.state.abandon()
 	r.state.Unlock()
 	if current != nil {
 		current.Stop()
@@ -191,7 +192,7 @@ func (r *resourceInformer) current() State {
 // notifies the waiting parents and the users of the resource.
 func (r *resourceInformer) check(now time.Time) {
 	r.state.Lock()
-	found := r.state.check(now)
+	found := r.state.report(now)
 	state := r.state.state()
 	var waiting []ownership.Parent
 	if found != unchanged || state.Synced {

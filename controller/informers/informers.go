@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -31,8 +32,8 @@ const linger = time.Minute
 // Informers watches the resources that are in use. It is safe for concurrent use.
 // It watches nothing until Run is called.
 type Informers struct {
-	client  *objects.Client
-	streams *streams
+	client  dynamic.Interface
+	single  *objects.Client // for single objects
 	notify  func(ownership.Parent)
 	log     logr.Logger
 	timing  timing
@@ -53,17 +54,17 @@ func New(config *rest.Config, transport *http.Client, notify func(ownership.Pare
 }
 
 func newInformers(config *rest.Config, transport *http.Client, notify func(ownership.Parent), t timing) (*Informers, error) {
-	client, err := objects.NewClient(config, transport)
-	if err != nil {
-		return nil, fmt.Errorf("lists: %w", err)
-	}
-	s, err := newStreams(config, transport, t)
+	single, err := objects.NewClient(config, transport)
 	if err != nil {
 		return nil, err
 	}
+	client, err := dynamic.NewForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("create a client to watch: %w", err)
+	}
 	return &Informers{
 		client:  client,
-		streams: s,
+		single:  single,
 		notify:  notify,
 		log:     log.Log.WithName("watch"),
 		timing:  t,
@@ -193,7 +194,7 @@ func (i *Informers) Judge(
 	if condition == nil || !found || object.judged(condition) || object.Parent != parent.ByName() {
 		return nil
 	}
-	live, err := i.client.Get(ctx, resource, name)
+	live, err := i.single.Get(ctx, resource, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil // the watch will say so
@@ -243,15 +244,6 @@ func (i *Informers) Get(resource schema.GroupVersionResource, name types.Namespa
 		return informer.latest(name)
 	}
 	return nil, false
-}
-
-// Neighbors returns the list entries that other clients had added to an object
-// before they changed the controller's fields.
-func (i *Informers) Neighbors(resource schema.GroupVersionResource, name types.NamespacedName) []string {
-	if informer := i.find(resource); informer != nil {
-		return informer.neighborsOf(name)
-	}
-	return nil
 }
 
 // OwnedBy returns the objects of a resource whose labels name a parent.

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"akri.sh/akri/controller/ownership"
@@ -33,8 +32,8 @@ type Object struct {
 	// ManagedFieldsHash is that of the set of fields that the controller owns; empty if
 	// it has not applied the object.
 	ManagedFieldsHash string
-	// Added has the list entries that other clients have added by updates.
-	Added []string
+	// Edited reports that somebody has set list entries with kubectl.
+	Edited bool
 	// Ready is the verdict of the kind's standard; Reason says why not.
 	Ready  bool
 	Reason string
@@ -48,8 +47,6 @@ type Object struct {
 	// judgedBy is the source of the ready-when condition that has judged the object;
 	// empty if none has. verdict says why the condition does not hold.
 	judgedBy, verdict string
-	// endsList marks the bookmark at the end of a watch's first list; it is no object.
-	endsList bool
 	// values is the digest of [valuesOf], and applied that of the controller's last apply;
 	// 0 if it is not known. Later versions of the object inherit applied.
 	values, applied uint64
@@ -92,7 +89,10 @@ func trim(
 	state := ownership.Read(meta)
 	object.Parent, object.Confirmed = state.Parent, state.Confirmed
 	object.Owner, object.Dependent = state.Owner, state.Dependent
-	object.ManagedFieldsHash, object.Added = fieldsOf(meta), ownership.Added(meta)
+	object.ManagedFieldsHash = fieldsOf(meta)
+	object.Edited = slices.ContainsFunc(meta.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return ownership.IsKubectl(entry) && ownership.HasEntries(entry)
+	})
 	object.ours = state.Applied || state.Confirmed
 	object.values = valuesOf(full.Object, meta, time.Now())
 	object.Terminated = readiness.Terminated(full)
@@ -128,7 +128,7 @@ func (o *Object) Observed() plan.Observed {
 		Terminating:       o.Terminating,
 		ManagedFieldsHash: o.ManagedFieldsHash,
 		Altered:           o.altered(),
-		Added:             o.Added,
+		Edited:            o.Edited,
 		Terminated:        o.Terminated,
 		Reason:            o.Reason,
 	}
@@ -183,37 +183,6 @@ func (o *Object) differs(other *Object, condition *readywhen.Condition) bool {
 func (o *Object) newer(other *Object) bool {
 	return metadata.IsNewer(o.ResourceVersion, other.ResourceVersion)
 }
-
-// Object implements what client-go's reflector requires.
-var (
-	_ runtime.Object            = (*Object)(nil)
-	_ metav1.ObjectMetaAccessor = (*Object)(nil)
-)
-
-// GetObjectMeta implements metav1.ObjectMetaAccessor.
-func (o *Object) GetObjectMeta() metav1.Object {
-	meta := &metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
-	if o.endsList {
-		meta.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
-	}
-	return meta
-}
-
-// GetObjectKind implements runtime.Object. The kind is not kept.
-func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-
-// DeepCopyObject implements runtime.Object.
-func (o *Object) DeepCopyObject() runtime.Object { return o }
-
-// objectList is a list of objects, from an API server that cannot send it as a watch.
-type objectList struct {
-	metav1.TypeMeta
-	metav1.ListMeta
-	Items []*Object
-}
-
-// DeepCopyObject implements runtime.Object.
-func (l *objectList) DeepCopyObject() runtime.Object { return l }
 
 // fieldsOf returns a digest of the controller's entry in an object's managedFields.
 // The API server keeps the entry equal until another manager changes one of its

@@ -39,9 +39,6 @@ type store struct {
 	applied map[types.NamespacedName]appliedObject
 	// delivered is the latest resource version that the watch has delivered.
 	delivered string
-	// neighbors are the list entries that other clients had added to an object before
-	// they changed the controller's fields.
-	neighbors map[types.NamespacedName][]string
 	// conditions are the ready-when conditions of objects.
 	conditions map[types.NamespacedName]*readywhen.Condition
 }
@@ -62,7 +59,6 @@ func newStore(log logr.Logger, notify func(ownership.Parent), listed func()) *st
 		seen:       map[types.NamespacedName]*Object{},
 		byParent:   map[ownership.Parent][]types.NamespacedName{},
 		applied:    map[types.NamespacedName]appliedObject{},
-		neighbors:  map[types.NamespacedName][]string{},
 		conditions: map[types.NamespacedName]*readywhen.Condition{},
 	}
 }
@@ -144,12 +140,17 @@ func (s *store) Resync() error { return nil }
 // Transformer implements cache.TransformingStore.
 func (s *store) Transformer() cache.TransformFunc { return s.transform }
 
-// transform returns the [Object] of what the reflector delivers.
+// transform returns the [Object] of what the reflector delivers. Most of it are answers to
+// applies that the store has already.
 func (s *store) transform(object any) (any, error) {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
+		name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+		if known := s.recentlyApplied(name, object.GetUID(), object.GetResourceVersion()); known != nil {
+			return known, nil
+		}
 		return s.read(object), nil
-	case *Object: // trimmed by the decoder of a stream
+	case *Object: // transformed before
 		return object, nil
 	}
 	return nil, fmt.Errorf("watch: a list of unstructured objects contains a %T", object)
@@ -202,9 +203,6 @@ func (s *store) onUpdate(now *Object) {
 	if found && !stale {
 		delete(s.applied, name)
 	}
-	if !stale {
-		s.remember(before, now)
-	}
 	condition := s.conditions[name]
 	s.mu.Unlock()
 	if stale {
@@ -216,18 +214,6 @@ func (s *store) onUpdate(now *Object) {
 	s.notify(now.Parent)
 	if before != nil && before.Parent != now.Parent {
 		s.notify(before.Parent)
-	}
-}
-
-// remember keeps which list entries other clients had added to an object when they
-// began to change the controller's fields: these have not replaced any of its
-// entries. The caller holds the lock.
-func (s *store) remember(before, now *Object) {
-	if before == nil || before.UID != now.UID || before.ManagedFieldsHash == now.ManagedFieldsHash {
-		return
-	}
-	if _, found := s.neighbors[now.name()]; !found {
-		s.neighbors[now.name()] = before.Added
 	}
 }
 
@@ -254,30 +240,6 @@ func (s *store) recordApplied(answer *Object, condition *readywhen.Condition) {
 	if altered {
 		s.notify(answer.Parent)
 	}
-	s.forgetNeighbors(answer)
-}
-
-// forgetNeighbors drops what was remembered about an object's list entries: an apply with
-// this answer has completed the controller's fields. If the watch already has a later
-// change of them, the neighbors are those in the answer.
-func (s *store) forgetNeighbors(answer *Object) {
-	name := answer.name()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	seen := s.seen[name]
-	if seen != nil && seen.UID == answer.UID && seen.newer(answer) && seen.ManagedFieldsHash != answer.ManagedFieldsHash {
-		s.neighbors[name] = answer.Added
-		return
-	}
-	delete(s.neighbors, name)
-}
-
-// neighborsOf returns the list entries that other clients had added to an object
-// before they changed the controller's fields.
-func (s *store) neighborsOf(name types.NamespacedName) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.neighbors[name]
 }
 
 // set replaces what was seen of an object. now is nil if it no longer exists. The
@@ -318,7 +280,6 @@ func (s *store) onDelete(object *Object) {
 	if !found || !applied.object.newer(object) {
 		delete(s.applied, name)
 		delete(s.conditions, name)
-		delete(s.neighbors, name)
 	}
 	s.mu.Unlock()
 	if before == nil && found {
@@ -443,8 +404,7 @@ func (s *store) expireApplied(now time.Time) {
 }
 
 // recentlyApplied returns the object that an apply has produced if it has exactly the
-// version that the watch delivers, or nil. Most events are such, and need not be
-// decoded twice.
+// version that the watch delivers, or nil.
 func (s *store) recentlyApplied(name types.NamespacedName, uid types.UID, version string) *Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()

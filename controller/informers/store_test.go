@@ -265,40 +265,6 @@ func TestConditionsAreOfTheOwner(t *testing.T) {
 	}
 }
 
-// A client edits an object right after a repair: the watch delivers the edit before the
-// controller has recorded the answer to its apply. The entry that another client had
-// added long before must stay known as a neighbor.
-func TestNeighborsSurviveAnEditDuringARepair(t *testing.T) {
-	s, _ := memoryStore()
-	service := func(version int, ours string) *unstructured.Unstructured {
-		return labelled("s", version, owned, func(o *unstructured.Unstructured) {
-			o.SetManagedFields([]metav1.ManagedFieldsEntry{
-				{Manager: v0.FieldManagerController, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(ours)},
-				{Manager: "kubectl-set", Operation: metav1.ManagedFieldsOperationUpdate,
-					FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:ports":{"k:{\"port\":443}":{".":{},"f:port":{}}}}}`)},
-			})
-		})
-	}
-	const complete = `{"f:spec":{"f:ports":{"k:{\"port\":80}":{".":{},"f:port":{}}}}}`
-	const lost = `{"f:spec":{"f:x":{}}}`
-	name := types.NamespacedName{Namespace: "ns", Name: "s"}
-	must := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(s.Add(service(2, complete)))           // 443 is there, next to ours
-	must(s.Update(service(3, lost)))            // somebody renames our port
-	answer := s.trim(service(4, complete), nil) // our repair: the answer is on its way
-	must(s.Update(service(4, complete)))        // the watch is faster
-	must(s.Update(service(5, lost)))            // and somebody renames our port again
-	s.record(answer, nil)                       // Informers.RecordApplied
-	s.forgetNeighbors(answer)
-	if got := s.neighborsOf(name); !slices.Contains(got, ".spec.ports[port=443]") {
-		t.Errorf("neighbors %v: the next repair removes port 443, which was there before", got)
-	}
-}
-
 // The scheduler counts nodes in its messages. What differs only in numbers is not written to
 // the status of each Instance whose Pod waits.
 func TestCountsOfNodesNotifyNobody(t *testing.T) {

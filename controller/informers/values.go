@@ -5,13 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"akri.sh/akri/controller/ownership"
-	"akri.sh/akri/controller/plan"
 )
 
 // fresh is for how long after an apply the values of its fields are compared: a second,
@@ -43,12 +43,11 @@ func valuesOf(content map[string]any, metadata metav1.Object, now time.Time) uin
 			others = append(others, fields)
 		}
 	}
-	ofOthers, finder := ownership.Union(others), plan.NewFinder(content)
 	digest := sha256.New()
 	values := json.NewEncoder(digest)
 	for path := range ours.Leaves().All() {
-		value, _ := finder.At(path)
-		if isEmpty(value) || hasBelow(ofOthers, path) {
+		value, _ := ownership.ValueAt(content, path)
+		if isEmpty(value) || slices.ContainsFunc(others, func(theirs *fieldpath.Set) bool { return hasBelow(theirs, path) }) {
 			value = nil // applied as an empty map or list, which others fill
 		}
 		if err := values.Encode(value); err != nil {

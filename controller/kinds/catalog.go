@@ -19,9 +19,7 @@ type catalog struct {
 	failed map[string]error
 	// mapper finds the kinds of groups.
 	mapper meta.RESTMapper
-	// began is when the discovery began, after that many changes.
-	began   time.Time
-	changes int
+	began  time.Time // when the discovery began
 }
 
 // download asks the API server for all that it serves: with two requests, or with one

@@ -2,8 +2,8 @@ package kinds
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -31,23 +31,15 @@ const (
 type Mapper struct {
 	discover func(context.Context) (*catalog, error)
 
-	mu      sync.Mutex
-	current *catalog // nil until the first discovery
+	mu      sync.Mutex // held during a discovery, so that the others wait for its answer
+	current *catalog   // nil until the first discovery
 	// err is the error of the latest discovery, at failedAt.
 	err      error
 	failedAt time.Time
-	// running is closed when the discovery in progress ends; nil if there is none.
-	running chan struct{}
-	// changes are the recent changes, by API group.
-	changes map[string]change
-	// changed counts all changes.
-	changed int
-}
 
-// change is the latest change of a CustomResourceDefinition of an API group.
-type change struct {
-	at     time.Time // zero if it was long ago
-	number int
+	changesMu sync.Mutex
+	// changes are the times of recent changes of CustomResourceDefinitions, by API group.
+	changes map[string]time.Time
 }
 
 var _ meta.RESTMapper = (*Mapper)(nil)
@@ -62,7 +54,7 @@ func New(config *rest.Config, transport *http.Client) (*Mapper, error) {
 }
 
 func newMapper(discover func(context.Context) (*catalog, error)) *Mapper {
-	return &Mapper{discover: discover, changes: map[string]change{}}
+	return &Mapper{discover: discover, changes: map[string]time.Time{}}
 }
 
 // Provide is a MapperProvider for managers.
@@ -85,108 +77,69 @@ func (m *Mapper) Changed(group string) { m.outdate(group, time.Now()) }
 
 // Listed records that a CustomResourceDefinition of an API group exists for some time,
 // perhaps not as long as what is known about the group.
-func (m *Mapper) Listed(group string) { m.outdate(group, time.Time{}) }
+func (m *Mapper) Listed(group string) { m.outdate(group, time.Now().Add(-settling)) }
 
 func (m *Mapper) outdate(group string, at time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.changed++
-	if earlier := m.changes[group].at; earlier.After(at) {
-		at = earlier
+	m.changesMu.Lock()
+	defer m.changesMu.Unlock()
+	if at.After(m.changes[group]) {
+		m.changes[group] = at
 	}
-	m.changes[group] = change{at: at, number: m.changed}
 }
 
 // find answers a question about an API group, if necessary after a discovery.
 func find[T any](m *Mapper, group string, ask func(meta.RESTMapper) (T, error)) (T, error) {
 	var none T
-	known, err := m.catalog(func(c *catalog) bool { return m.upToDate(c, group) })
-	if err != nil {
-		return none, err
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.current == nil || !m.upToDate(group) {
+		if err := m.refresh(); err != nil {
+			return none, err
+		}
 	}
-	result, err := ask(known.mapper)
-	if !meta.IsNoMatchError(err) {
-		return result, err
+	result, err := ask(m.current.mapper)
+	if meta.IsNoMatchError(err) && time.Since(m.current.began) >= maxAge {
+		if err := m.refresh(); err != nil {
+			return none, err
+		}
+		result, err = ask(m.current.mapper)
 	}
-	known, failure := m.catalog(func(c *catalog) bool { return m.upToDate(c, group) && time.Since(c.began) < maxAge })
-	if failure != nil {
-		return none, failure
-	}
-	result, err = ask(known.mapper)
-	if failed := known.failed[group]; failed != nil && meta.IsNoMatchError(err) {
+	if failed := m.current.failed[group]; failed != nil && meta.IsNoMatchError(err) {
 		return none, fmt.Errorf("discover the kinds of API group %q: %w", group, failed)
 	}
 	return result, err
 }
 
-// upToDate reports whether a catalog includes all changes of an API group. The caller
-// holds the lock.
-func (m *Mapper) upToDate(c *catalog, group string) bool {
-	latest, found := m.changes[group]
-	if !found {
-		return true
-	}
-	return c.changes >= latest.number && (time.Since(latest.at) > settling || time.Since(c.began) < settlingAge)
+// upToDate reports whether the catalog includes all changes of an API group. The caller
+// holds mu.
+func (m *Mapper) upToDate(group string) bool {
+	m.changesMu.Lock()
+	defer m.changesMu.Unlock()
+	at, found := m.changes[group]
+	since := m.current.began.Sub(at)
+	return !found || since >= settling || since > 0 && time.Since(m.current.began) < settlingAge
 }
 
-// catalog returns a catalog that suffices, if necessary after a discovery.
-func (m *Mapper) catalog(suffices func(*catalog) bool) (*catalog, error) {
-	for {
-		m.mu.Lock()
-		if m.current != nil && suffices(m.current) {
-			defer m.mu.Unlock()
-			return m.current, nil
-		}
-		running := m.running
-		if running == nil && m.err != nil && time.Since(m.failedAt) < retryDelay {
-			defer m.mu.Unlock()
-			return nil, m.err
-		}
-		if running == nil {
-			m.running = make(chan struct{})
-		}
-		m.mu.Unlock()
-		if running == nil {
-			m.refresh()
-		} else {
-			<-running
-		}
+// refresh performs a discovery, unless one has just failed. The caller holds mu.
+func (m *Mapper) refresh() error {
+	if m.err != nil && time.Since(m.failedAt) < retryDelay {
+		return m.err
 	}
-}
-
-// refresh performs a discovery. The caller has set running, and holds no lock.
-func (m *Mapper) refresh() {
-	m.mu.Lock()
-	began, changes := time.Now(), m.changed
-	m.mu.Unlock()
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	var found *catalog
-	err := errors.New("discovery did not end") // if it panics
-	defer func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		close(m.running)
-		m.running = nil
-		if m.err = err; err != nil {
-			m.failedAt = time.Now()
-			return
-		}
-		found.began, found.changes = began, changes
-		m.accept(found)
-	}()
-	found, err = m.discover(ctx)
-}
-
-// accept makes a catalog the current one. The caller holds the lock.
-func (m *Mapper) accept(found *catalog) {
+	found, err := m.discover(ctx)
+	if m.err = err; err != nil {
+		m.failedAt = time.Now()
+		return err
+	}
+	m.changesMu.Lock()
+	defer m.changesMu.Unlock()
+	found.began = began
 	found.keep(m.current, func(group string) bool { _, recently := m.changes[group]; return recently })
 	m.current = found
-	for group, latest := range m.changes {
-		if latest.number <= found.changes && found.began.Sub(latest.at) > settling {
-			delete(m.changes, group)
-		}
-	}
+	maps.DeleteFunc(m.changes, func(_ string, at time.Time) bool { return began.Sub(at) >= settling })
+	return nil
 }
 
 // KindFor implements meta.RESTMapper.

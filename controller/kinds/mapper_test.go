@@ -42,13 +42,12 @@ func (s *server) fail(err error) {
 	s.err = err
 }
 
-// discover takes 10 ms, and returns what was served when it began.
+// discover returns what is served.
 func (s *server) discover(context.Context) (*catalog, error) {
 	s.discoveries.Add(1)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	resources, err, failed := s.resources, s.err, s.failed
-	s.mu.Unlock()
-	time.Sleep(10 * time.Millisecond)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +64,7 @@ func (s *server) discover(context.Context) (*catalog, error) {
 // unknown kind, and has performed that many discoveries since the last call.
 func (s *server) expect(t *testing.T, m *Mapper, kind, resource string, discoveries int64) {
 	t.Helper()
+	time.Sleep(time.Millisecond) // what happens at the same time as a change may be before it
 	mapping, err := m.RESTMapping(schema.GroupKind{Group: testGroup, Kind: kind}, "v1")
 	switch {
 	case resource == "" && !meta.IsNoMatchError(err):
@@ -141,7 +141,8 @@ func TestInstalledKinds(t *testing.T) {
 
 		other := metav1.APIResource{Name: "others", SingularName: "other", Kind: "Other", Namespaced: true}
 		time.Sleep(settling)
-		s.serve(twins, other) // without a change that is noticed
+		s.expect(t, m, "Twin", "twins", 1) // the last time because of the change
+		s.serve(twins, other)              // without a change that is noticed
 		s.expect(t, m, "Other", "", 0)
 		time.Sleep(maxAge)
 		s.expect(t, m, "Other", "others", 1)
@@ -178,6 +179,9 @@ func TestListedKinds(t *testing.T) {
 		m := newMapper(s.discover)
 		s.expect(t, m, "Twin", "twins", 1)
 		s.serve(metav1.APIResource{Name: "twinz", SingularName: "twin", Kind: "Twin"})
+		m.Listed(testGroup)
+		s.expect(t, m, "Twin", "twins", 0) // what is known is newer
+		time.Sleep(settling)
 		for i := range 250 {
 			m.Listed(fmt.Sprintf("g%d.example", i))
 		}

@@ -30,15 +30,15 @@ type Client struct{ api rest.Interface }
 // NewClient returns a Client. Requests go through the HTTP client, or one of their own if
 // it is nil.
 func NewClient(config *rest.Config, transport *http.Client) (*Client, error) {
-	api, err := REST(config, transport)
+	api, err := newREST(config, transport)
 	if err != nil {
 		return nil, err
 	}
 	return &Client{api: api}, nil
 }
 
-// REST returns a client for all resources, with JSON.
-func REST(config *rest.Config, transport *http.Client) (rest.Interface, error) {
+// newREST returns a client for all resources, with JSON.
+func newREST(config *rest.Config, transport *http.Client) (rest.Interface, error) {
 	config = dynamic.ConfigFor(config)
 	config.GroupVersion = &schema.GroupVersion{}
 	config.APIPath = "/api" // each request sets its own
@@ -55,13 +55,8 @@ func REST(config *rest.Config, transport *http.Client) (rest.Interface, error) {
 	return client, nil
 }
 
-// Path returns the path of a resource in all namespaces.
-func Path(resource schema.GroupVersionResource) []string {
-	return PathOf(resource, types.NamespacedName{})
-}
-
-// PathOf returns the path of an object, or of a collection if the name is empty.
-func PathOf(resource schema.GroupVersionResource, name types.NamespacedName, subresources ...string) []string {
+// pathOf returns the path of an object, or of a collection if the name is empty.
+func pathOf(resource schema.GroupVersionResource, name types.NamespacedName, subresources ...string) []string {
 	path := []string{"/apis", resource.Group, resource.Version}
 	if resource.Group == "" {
 		path = []string{"/api", resource.Version}
@@ -134,7 +129,7 @@ func send(
 			return nil, fmt.Errorf("invalid resource name %q: %v", segment, reasons)
 		}
 	}
-	result := request.AbsPath(PathOf(resource, name, subresources...)...).
+	result := request.AbsPath(pathOf(resource, name, subresources...)...).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, version).Do(ctx)
 	if err := result.Error(); err != nil { // with what the API server says; that of Raw is without
 		return nil, err

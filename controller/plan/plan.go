@@ -90,10 +90,8 @@ type Observed struct {
 	// Altered reports that the fields have other values than after the controller's last
 	// apply, although the set of fields is the same.
 	Altered bool
-	// Added has the list entries that other clients have added by updates, as
-	// [ownership.Added] returns them; Neighbors has those that they had added before
-	// the controller's fields were changed.
-	Added, Neighbors []string
+	// Edited reports that somebody has set list entries with kubectl.
+	Edited bool
 	// Terminated: it is a Pod that never runs again; Reason says why.
 	Terminated bool
 	Reason     string
@@ -124,9 +122,6 @@ type Input struct {
 	Complete bool
 	// ReplaceTerminated: replace terminated Pods now; otherwise leave them alone.
 	ReplaceTerminated bool
-	// Hold: changes of templates or values must wait. Objects are still repaired,
-	// and a parent without objects gets its first.
-	Hold bool
 }
 
 // HasTerminatedPod reports whether a desired Pod has terminated and must be
@@ -162,16 +157,31 @@ type Step struct {
 	// Disown: the object stays when its parent is deleted; its owner label is removed
 	// before it is released.
 	Disown bool
-	// Reclaim: other clients may have replaced list entries; Neighbors are the paths
-	// of those that they have merely added. See [Reclaim].
-	Reclaim   bool
-	Neighbors []string
+	// TakeOver: what kubectl has set in lists of the template becomes the controller's first,
+	// so that the update removes what has replaced an entry of the template.
+	TakeOver bool
 }
 
 // Changes reports whether a plan changes existing objects because of new templates
 // or values.
 func Changes(steps []Step) bool {
 	return slices.ContainsFunc(steps, func(step Step) bool { return step.Change })
+}
+
+// WithoutChanges returns the steps of a plan whose changes must wait. Objects are still
+// repaired, and a parent without objects gets its first.
+func WithoutChanges(steps []Step) []Step {
+	var rest []Step
+	for _, step := range steps {
+		switch {
+		case !step.Change:
+			rest = append(rest, step)
+		case step.Desired != nil:
+			step.Action, step.Reason = Hold, ""
+			rest = append(rest, step)
+		}
+	}
+	return rest
 }
 
 // Compute returns the plan: a step for each desired object in their order, then the
@@ -189,7 +199,7 @@ func Compute(in Input) []Step {
 		observed, exists := in.Observed[want.Ref]
 		steps = append(steps, decide(in, want, observed, exists, recorded[want.Ref]))
 	}
-	if !in.Complete || in.Hold {
+	if !in.Complete {
 		return steps // what Desired lacks may only have failed to render
 	}
 	return append(steps, unwanted(in, desired, recorded)...)

@@ -39,6 +39,7 @@ func TestComputeForOneObject(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		in     Input
+		hold   bool
 		expect []Action
 	}{
 		"new": {
@@ -181,8 +182,8 @@ func TestComputeForOneObject(t *testing.T) {
 				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", OnConflict: templating.ConflictSkip}},
 				Recorded: wrote("", "", ""),
 				Complete: true,
-				Hold:     true,
 			},
+			hold:   true,
 			expect: []Action{Create},
 		},
 		"to be orphaned, record lost": {
@@ -285,19 +286,22 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"template edited, to be held": {
 			reason: "the rollout gate holds it",
-			in:     Input{Desired: want("b"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true, Hold: true},
+			in:     Input{Desired: want("b"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
+			hold:   true,
 			expect: []Action{Hold},
 		},
 		"template added, to be held": {
 			reason: "the parent has objects already",
-			in: Input{Desired: want("a"), Complete: true, Hold: true, Recorded: []v0.ResourceStatus{
+			in: Input{Desired: want("a"), Complete: true, Recorded: []v0.ResourceStatus{
 				{Version: "v1", Kind: "Service", Namespace: "ns", Name: "other", UID: "2"},
 			}},
+			hold:   true,
 			expect: []Action{Hold},
 		},
 		"template removed, to be held": {
 			reason: "it is deleted when the others change",
-			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true, Hold: true},
+			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
+			hold:   true,
 			expect: nil,
 		},
 		"field taken, to be held": {
@@ -307,18 +311,20 @@ func TestComputeForOneObject(t *testing.T) {
 				Observed: have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}),
 				Recorded: wrote("1", "a", "f"),
 				Complete: true,
-				Hold:     true,
 			},
+			hold:   true,
 			expect: []Action{Update},
 		},
 		"gone, to be held": {
 			reason: "a missing object is already unavailable",
-			in:     Input{Desired: want("b"), Recorded: wrote("1", "a", "f"), Complete: true, Hold: true},
+			in:     Input{Desired: want("b"), Recorded: wrote("1", "a", "f"), Complete: true},
+			hold:   true,
 			expect: []Action{Create},
 		},
 		"new parent, to be held": {
 			reason: "it has nothing that could become unavailable",
-			in:     Input{Desired: want("a"), Complete: true, Hold: true},
+			in:     Input{Desired: want("a"), Complete: true},
+			hold:   true,
 			expect: []Action{Create},
 		},
 		"incomplete": {
@@ -330,8 +336,12 @@ func TestComputeForOneObject(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.in.Parent = cam
+			steps := Compute(tc.in)
+			if tc.hold {
+				steps = WithoutChanges(steps)
+			}
 			var got []Action
-			for _, step := range Compute(tc.in) {
+			for _, step := range steps {
 				got = append(got, step.Action)
 			}
 			if diff := cmp.Diff(tc.expect, got); diff != "" {
@@ -391,32 +401,31 @@ func TestChangesAndRepairs(t *testing.T) {
 	}
 }
 
-// Entries of other clients are looked into only if the controller's fields have
-// changed in an object that it applied.
-func TestReclaims(t *testing.T) {
-	others := []string{".spec.ports[port=81]"}
+// What kubectl has set is taken over only if the controller's fields have changed in an
+// object that it applied.
+func TestTakeOver(t *testing.T) {
 	with := func(managedFieldsHash string) Observed {
-		return Observed{UID: "1", Owner: us, ManagedFieldsHash: managedFieldsHash, Added: others}
+		return Observed{UID: "1", Owner: us, ManagedFieldsHash: managedFieldsHash, Edited: true}
 	}
 	for name, tc := range map[string]struct {
 		have     Observed
 		recorded []v0.ResourceStatus
 		adopt    templating.OnConflict
-		reclaim  bool
+		takeOver bool
 	}{
-		"changed":              {have: with("g"), recorded: wrote("1", "a", "f"), reclaim: true},
-		"both":                 {have: with("g"), recorded: wrote("1", "b", "f"), reclaim: true},
-		"template edited":      {have: with("f"), recorded: wrote("1", "b", "f")},
-		"no entries of others": {have: Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}, recorded: wrote("1", "a", "f")},
-		"no fields left":       {have: with(""), recorded: wrote("1", "a", "f"), reclaim: true},
-		"to be adopted":        {have: Observed{UID: "1", Added: others}, adopt: templating.ConflictAdopt},
+		"changed":         {have: with("g"), recorded: wrote("1", "a", "f"), takeOver: true},
+		"both":            {have: with("g"), recorded: wrote("1", "b", "f"), takeOver: true},
+		"template edited": {have: with("f"), recorded: wrote("1", "b", "f")},
+		"not by kubectl":  {have: Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}, recorded: wrote("1", "a", "f")},
+		"no fields left":  {have: with(""), recorded: wrote("1", "a", "f"), takeOver: true},
+		"to be adopted":   {have: Observed{UID: "1", Edited: true}, adopt: templating.ConflictAdopt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			desired := want("a")
 			desired[0].OnConflict = tc.adopt
 			steps := Compute(Input{Parent: cam, Desired: desired, Observed: have(tc.have), Recorded: tc.recorded, Complete: true})
-			if len(steps) != 1 || steps[0].Action != Update || steps[0].Reclaim != tc.reclaim {
-				t.Errorf("got %+v, want an update, reclaim: %v", steps, tc.reclaim)
+			if len(steps) != 1 || steps[0].Action != Update || steps[0].TakeOver != tc.takeOver {
+				t.Errorf("got %+v, want an update, take over: %v", steps, tc.takeOver)
 			}
 		})
 	}

@@ -32,8 +32,6 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action, step.Reason, step.Repair = Create, "it no longer exists", recorded.Hash == want.Hash
 	case !exists && want.OnConflict == templating.ConflictSkip && recorded.Name != "":
 		step.Action, step.Reason = Create, "its owner has deleted it"
-	case !exists && len(in.Recorded) > 0 && in.Hold:
-		step.Action, step.Change = Hold, true
 	case !exists:
 		step.Action, step.Reason, step.Change = Create, "it does not exist", len(in.Recorded) > 0
 	case foreign && step.Claim.Judge(state) == ownership.Former:
@@ -48,14 +46,12 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action, step.Reason = Recreate, "it has terminated: "+have.Reason
 	case have.Terminated:
 		step.Action = Keep // applying over it would not make it run
-	case edited(want, have, recorded) && in.Hold:
-		step.Action, step.Change = Hold, true
 	case edited(want, have, recorded):
 		step.Action, step.Reason, step.Change = Update, "it differs from the rendered object", true
-		step.Reclaim, step.Neighbors = reclaims(have, recorded), have.Neighbors
+		step.TakeOver = takesOver(have, recorded)
 	case drifted(have, recorded):
 		step.Action, step.Reason, step.Repair = Update, "a field managed by Akri was changed", true
-		step.Reclaim, step.Neighbors = reclaims(have, recorded), have.Neighbors
+		step.TakeOver = takesOver(have, recorded)
 	default:
 		step.Action = Keep
 	}
@@ -98,9 +94,9 @@ func lost(have Observed, recorded v0.ResourceStatus) bool {
 	return have.ManagedFieldsHash != recorded.ManagedFieldsHash
 }
 
-// reclaims reports whether other clients may have replaced list entries of an object
-// that was applied before.
-func reclaims(have Observed, recorded v0.ResourceStatus) bool {
+// takesOver reports whether somebody may have replaced list entries of an object that was
+// applied before.
+func takesOver(have Observed, recorded v0.ResourceStatus) bool {
 	applied := have.ManagedFieldsHash != "" || recorded.UID == string(have.UID)
-	return len(have.Added) > 0 && applied && lost(have, recorded)
+	return have.Edited && applied && lost(have, recorded)
 }

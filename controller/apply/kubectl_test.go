@@ -43,7 +43,7 @@ func TestReplacedDuringRepair(t *testing.T) {
 		}
 	}
 	replace("0", "81")
-	step := plan.Step{Action: plan.Update, Desired: want, UID: uidOf(t, created), Claim: claim, Reclaim: true}
+	step := plan.Step{Action: plan.Update, Desired: want, UID: uidOf(t, created), Claim: claim, TakeOver: true}
 	step.Ref.Kind, step.Ref.Namespace, step.Ref.Name = "Service", w.namespace, "s"
 
 	isApply := func(r *http.Request) bool { return r.Header.Get("Content-Type") == string(types.ApplyPatchType) }
