@@ -9,7 +9,6 @@ import (
 
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/internal/budget"
-	"akri.sh/akri/templating/internal/functions"
 )
 
 // The twin is text/template itself. It has no budget and no levels, but texts that
@@ -28,7 +27,7 @@ func twin(source string) (string, error) {
 		},
 		"NODES": func() []any { return []any{"node-a", "node-b"} },
 	}
-	for _, f := range functions.Table() {
+	for _, f := range allFunctions() {
 		switch f.Name {
 		case "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice", "print", "printf", "urlquery":
 			continue // text/template's own

@@ -125,12 +125,12 @@ func (b *Budget) Grow(bytes int) error {
 // any.
 func (b *Budget) TooLarge() error { return b.Output(MaxObjectBytes + 1) }
 
-// Charge pays for an intermediate text that may be longer than an object.
-func (b *Budget) Charge(bytes int) error {
-	if err := b.Allocate(int64(bytes)); err != nil {
+// Pay pays for steps of work and for memory, in bytes.
+func (b *Budget) Pay(steps, bytes int64) error {
+	if err := b.Step(steps); err != nil {
 		return err
 	}
-	return b.Step(int64(bytes) / 16)
+	return b.Allocate(bytes)
 }
 
 // Measure walks a value, pays a step per element and refuses one that is nested

@@ -1,0 +1,124 @@
+package functions
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"akri.sh/akri/templating/internal/budget"
+	"akri.sh/akri/templating/internal/fault"
+	"akri.sh/akri/templating/internal/value"
+)
+
+// kinds are what Function.takes may name, and what messages call them. A count is a whole
+// number that counts something in a text or a list.
+var kinds = map[string]string{
+	"any": "anything", "scalar": "a string, a number, true or false", "bool": "true or false", "int": "a whole number",
+	"count": "a whole number", "number": "a number", "string": "a string", "list": "a list", "map": "a map",
+}
+
+// parameters are what the arguments of a function must be.
+type parameters struct {
+	kinds    []string // the last is that of all further arguments
+	min, max int      // arguments; max < 0: any number
+}
+
+// parametersOf parses Function.takes. A kind that ends in ? may be left out; the last may end
+// in + or *, and is then repeated, at least once or not at all.
+func parametersOf(takes string) (p parameters) {
+	repeated := false
+	for _, word := range strings.Fields(takes) {
+		kind := strings.TrimRight(word, "?+*")
+		if kinds[kind] == "" { // a programming error: every test fails
+			panic("there is no kind " + kind)
+		}
+		p.kinds = append(p.kinds, kind)
+		if p.max++; !strings.HasSuffix(word, "?") && !strings.HasSuffix(word, "*") {
+			p.min++
+		}
+		repeated = strings.HasSuffix(word, "+") || strings.HasSuffix(word, "*")
+	}
+	if repeated {
+		p.max = -1
+	}
+	return p
+}
+
+// count describes how many arguments a function takes.
+func (p *parameters) count() string {
+	plural := func(n int) string {
+		if n == 1 {
+			return "1 argument"
+		}
+		return fmt.Sprintf("%d arguments", n)
+	}
+	switch {
+	case p.max < 0:
+		return "at least " + plural(p.min)
+	case p.min == p.max:
+		return plural(p.min)
+	}
+	return fmt.Sprintf("%d to %s", p.min, plural(p.max))
+}
+
+// check returns an error unless all arguments are what they must be.
+func (p *parameters) check(args []any) error {
+	for i := range args {
+		if err := check(args, i, p.kinds[min(i, len(p.kinds)-1)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check returns an error unless an argument is of a kind.
+func check(args []any, i int, kind string) error {
+	ok := false
+	switch v := args[i]; kind {
+	case "any":
+		ok = true
+	case "scalar":
+		ok = value.IsScalar(v)
+	case "number":
+		_, ok = toNumber(v)
+	case "count":
+		var n int64
+		if n, ok = v.(int64); ok && (n < -budget.MaxObjectBytes || n > budget.MaxObjectBytes) {
+			return fmt.Errorf("argument %d must be between %d and %d", i+1, -budget.MaxObjectBytes, budget.MaxObjectBytes)
+		}
+	default:
+		ok = value.KindName(v) == kinds[kind]
+	}
+	if ok {
+		return nil
+	}
+	return wrongArgument(args, i, kinds[kind])
+}
+
+func toNumber(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+// errArgument is the cause if an argument has the wrong type.
+var errArgument = errors.New("argument")
+
+// wrongArgument names types only, never values.
+func wrongArgument(args []any, i int, want string) error {
+	hint := ""
+	_, isText := args[i].(string)
+	switch {
+	case want == "a string" && value.IsScalar(args[i]) && args[i] != nil:
+		hint = "turn it into a string with toString"
+	case isText && (want == "a whole number" || want == "a number"):
+		hint = "device properties are strings: turn it into a number with int or float64"
+	case args[i] == nil:
+		hint = `provide a default: ( … | default "..." )`
+	}
+	return fault.Hintf(hint, "%w %d must be %s, not %s", errArgument, i+1, want, value.KindName(args[i]))
+}
