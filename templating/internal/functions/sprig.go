@@ -12,6 +12,9 @@ import (
 // function of its own. They are functions of their arguments alone, which they do not change.
 var sprigs = sprig.GenericFuncMap()
 
+// reflectionSteps is the work of a call by reflection.
+const reflectionSteps = 4
+
 // plain returns a Go function, such as one of sprig, as a function of the table. Its entry must
 // name kinds of arguments that are as narrow as what the function takes, because it would
 // panic, or hide the mistake, given others.
@@ -21,7 +24,10 @@ func plain(function any) impl {
 	}
 	f := reflect.ValueOf(function)
 	t := f.Type()
-	return func(_ *budget.Budget, args []any) (any, error) {
+	return func(b *budget.Budget, args []any) (any, error) {
+		if err := b.Step(reflectionSteps); err != nil {
+			return nil, err
+		}
 		in := make([]reflect.Value, len(args))
 		for i, arg := range args {
 			want := t.In(min(i, t.NumIn()-1))
