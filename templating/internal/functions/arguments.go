@@ -3,6 +3,7 @@ package functions
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"akri.sh/akri/templating/internal/budget"
@@ -20,26 +21,28 @@ var kinds = map[string]string{
 // parameters are what the arguments of a function must be.
 type parameters struct {
 	kinds    []string // the last is that of all further arguments
-	min, max int      // arguments; max < 0: any number
+	min, max int      // arguments
 }
 
 // parametersOf parses Function.takes. A kind that ends in ? may be left out; the last may end
 // in + or *, and is then repeated, at least once or not at all.
 func parametersOf(takes string) (p parameters) {
-	repeated := false
-	for _, word := range strings.Fields(takes) {
+	for word := range strings.FieldsSeq(takes) {
 		kind := strings.TrimRight(word, "?+*")
 		if kinds[kind] == "" { // a programming error: every test fails
 			panic("there is no kind " + kind)
 		}
 		p.kinds = append(p.kinds, kind)
-		if p.max++; !strings.HasSuffix(word, "?") && !strings.HasSuffix(word, "*") {
-			p.min++
+		switch word[len(kind):] {
+		case "":
+			p.min, p.max = p.min+1, p.max+1
+		case "?":
+			p.max++
+		case "+":
+			p.min, p.max = p.min+1, math.MaxInt
+		case "*":
+			p.max = math.MaxInt
 		}
-		repeated = strings.HasSuffix(word, "+") || strings.HasSuffix(word, "*")
-	}
-	if repeated {
-		p.max = -1
 	}
 	return p
 }
@@ -53,7 +56,7 @@ func (p *parameters) count() string {
 		return fmt.Sprintf("%d arguments", n)
 	}
 	switch {
-	case p.max < 0:
+	case p.max == math.MaxInt:
 		return "at least " + plural(p.min)
 	case p.min == p.max:
 		return plural(p.min)

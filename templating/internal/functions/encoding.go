@@ -59,21 +59,19 @@ func payForJSON(indent int) func(*budget.Budget, []any) error {
 // counting once the result is too long.
 func jsonSize(v any, depth, indent int) int {
 	size := 2 + depth*indent
-	switch v := v.(type) {
-	case string:
-		return size + len(v)
-	case []any:
-		for _, element := range v {
-			if size += jsonSize(element, depth+1, indent) + 1 + depth*indent; size > budget.MaxObjectBytes {
-				break
-			}
-		}
-		return size
+	if text, isText := v.(string); isText {
+		return size + len(text)
 	}
-	fields, ok := value.AsMap(v)
-	if !ok {
+	if value.IsScalar(v) {
 		return size + 8
 	}
+	list, _ := v.([]any)
+	for _, element := range list {
+		if size += jsonSize(element, depth+1, indent) + 1 + depth*indent; size > budget.MaxObjectBytes {
+			break
+		}
+	}
+	fields, _ := value.AsMap(v)
 	for key, element := range fields {
 		if size += len(key) + 4 + jsonSize(element, depth+1, indent) + depth*indent; size > budget.MaxObjectBytes {
 			break

@@ -27,15 +27,8 @@ var listFunctions = []Function{
 		Example: `index NODES 0`, Result: `"node-a"`, run: index},
 	{Name: "slice", What: "the elements of a list, or bytes of a string, from position A up to B", takes: "any int? int?",
 		Example: `slice NODES 1`, Result: `["node-b"]`, Unlike: "takes no strings, and fails beyond the end", run: sliceOf},
-	{Name: "first", What: "the first element", takes: "list", Unlike: "gives nothing for an empty list",
-		Example: `first NODES`, Result: `"node-a"`,
-		run: func(_ *budget.Budget, args []any) (any, error) { return elementAt(args[0].([]any), 0) }},
-	{Name: "last", What: "the last element", takes: "list", Unlike: "gives nothing for an empty list",
-		Example: `last NODES`, Result: `"node-b"`,
-		run: func(_ *budget.Budget, args []any) (any, error) {
-			list := args[0].([]any)
-			return elementAt(list, int64(len(list))-1)
-		}},
+	{Name: "first", What: "the first element", takes: "list", Example: `first NODES`, Result: `"node-a"`, bound: notEmpty},
+	{Name: "last", What: "the last element", takes: "list", Example: `last NODES`, Result: `"node-b"`, bound: notEmpty},
 	{Name: "rest", What: "all but the first element", takes: "list", Example: `rest NODES`, Result: `["node-b"]`},
 	{Name: "initial", What: "all but the last element", takes: "list", Example: `initial NODES`, Result: `["node-a"]`},
 	{Name: "append", What: "the list with one more element at its end", takes: "list any", Unlike: "copies the list twice",
@@ -170,6 +163,12 @@ func sizeOf(v any) (size int64, ok bool) {
 	}
 	m, ok := value.AsMap(v)
 	return int64(len(m)), ok
+}
+
+// notEmpty refuses a list without elements, for which sprig's functions give nothing.
+func notEmpty(_ *budget.Budget, args []any) error {
+	_, err := elementAt(args[0].([]any), 0)
+	return err
 }
 
 func elementAt(list []any, i int64) (any, error) {

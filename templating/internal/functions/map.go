@@ -13,7 +13,7 @@ const changesFirst = "changes its first argument, and replaces empty values"
 
 var mapFunctions = []Function{
 	{Name: "dict", What: "a map of alternating keys and values", takes: "any*", Example: `dict "a" 1 "b" 2`, Result: `{"a":1,"b":2}`,
-		Unlike: "turns keys into strings, and needs no last value", run: dict},
+		bound: checkPairs},
 	{Name: "get", What: `the value of a key, or "" if the map does not have it`, takes: "map string",
 		Example: `get INSTANCE_PROPERTIES "MODEL"`, Result: `"t1"`},
 	{Name: "hasKey", What: "whether the map has the key", takes: "map string",
@@ -37,39 +37,35 @@ var mapFunctions = []Function{
 		Example: `mergeOverwrite (dict "a" 1) (dict "a" 2)`, Result: `{"a":2}`, Unlike: changesFirst, run: mergeAll(true)},
 }
 
-func dict(_ *budget.Budget, args []any) (any, error) {
+// checkPairs refuses keys without a value and keys that are no strings, which sprig's dict takes.
+func checkPairs(_ *budget.Budget, args []any) error {
 	if len(args)%2 != 0 {
-		return nil, fault.Hintf(`write {{ dict "KEY" VALUE "KEY" VALUE }}`, "the last key has no value")
+		return fault.Hintf(`write {{ dict "KEY" VALUE "KEY" VALUE }}`, "the last key has no value")
 	}
-	made := make(map[string]any, len(args)/2)
 	for i := 0; i < len(args); i += 2 {
 		if err := check(args, i, "string"); err != nil {
-			return nil, err
+			return err
 		}
-		made[args[i].(string)] = args[i+1]
 	}
-	return made, nil
+	return nil
 }
 
 func dig(_ *budget.Budget, args []any) (any, error) {
-	last := len(args) - 1
-	v := args[last]
-	for i := range args[:last-1] {
+	keys, otherwise, v := args[:len(args)-2], args[len(args)-2], args[len(args)-1]
+	for i := range keys {
 		if err := check(args, i, "string"); err != nil {
 			return nil, err
 		}
 		fields, ok := value.AsMap(v)
 		switch {
 		case !ok && i == 0:
-			return nil, check(args, last, "map")
+			return nil, check(args, len(args)-1, "map")
 		case !ok:
 			return nil, fmt.Errorf("there are no keys in %s", value.KindName(v))
 		}
-		element, found := fields[args[i].(string)]
-		if !found {
-			return args[last-1], nil
+		if v, ok = fields[args[i].(string)]; !ok {
+			return otherwise, nil
 		}
-		v = element
 	}
 	return v, nil
 }

@@ -28,13 +28,13 @@ var numberFunctions = []Function{
 	{Name: "add1", What: "the whole number that follows", takes: "int", Unlike: overflows, Example: `add1 CAPACITY`, Result: `6`,
 		run: func(b *budget.Budget, args []any) (any, error) { return sum(b, []any{args[0], int64(1)}) }},
 	{Name: "addf", What: "the sum of numbers", takes: "number+", Unlike: endlessDigits, Example: `addf 1.5 2`, Result: `3.5`,
-		run: foldf(func(a, b float64) float64 { return a + b })},
+		run: fold(decimal, func(a, b float64) (float64, error) { return finite(a + b) })},
 	{Name: "subf", What: "the first number minus the others", takes: "number+", Unlike: endlessDigits,
-		Example: `subf 3 0.5`, Result: `2.5`, run: foldf(func(a, b float64) float64 { return a - b })},
+		Example: `subf 3 0.5`, Result: `2.5`, run: fold(decimal, func(a, b float64) (float64, error) { return finite(a - b) })},
 	{Name: "mulf", What: "the product of numbers", takes: "number+", Unlike: endlessDigits, Example: `mulf 1.5 2`, Result: `3`,
-		run: foldf(func(a, b float64) float64 { return a * b })},
+		run: fold(decimal, func(a, b float64) (float64, error) { return finite(a * b) })},
 	{Name: "divf", What: "the first number divided by the others", takes: "number+", Unlike: endlessDigits,
-		Example: `divf 3 2`, Result: `1.5`, run: foldf(func(a, b float64) float64 { return a / b })},
+		Example: `divf 3 2`, Result: `1.5`, run: fold(decimal, func(a, b float64) (float64, error) { return finite(a / b) })},
 	{Name: "maxf", What: "the largest number", takes: "number+", Example: `maxf 1.5 2`, Result: `2`},
 	{Name: "minf", What: "the smallest number", takes: "number+", Example: `minf 1.5 2`, Result: `1.5`},
 	{Name: "floor", What: "the number rounded down; int turns it into a whole number", takes: "number",
@@ -44,21 +44,20 @@ var numberFunctions = []Function{
 	{Name: "round", What: "the number rounded to N digits after the point", takes: "number count", Unlike: "rounds negative numbers down",
 		Example: `round 2.345 2`, Result: `2.35`,
 		run: func(_ *budget.Budget, args []any) (any, error) {
-			f, _ := toNumber(args[0])
 			power := math.Pow10(int(min(max(args[1].(int64), 0), 15)))
-			return finite(math.Round(f*power) / power)
+			return finite(math.Round(decimal(args[0])*power) / power)
 		}},
 	{Name: "add", What: "the sum of whole numbers", takes: "int+", Unlike: overflows, Example: `add 1 2 3`, Result: `6`, run: sum},
 	{Name: "sub", What: "the first whole number minus the second", takes: "int int", Unlike: overflows,
 		Example: `sub CAPACITY 1`, Result: `4`,
-		run: fold(func(a, b int64) (int64, error) { return a - b, overflowIf((a-b < a) != (b > 0)) })},
+		run: fold(whole, func(a, b int64) (int64, error) { return a - b, overflowIf((a-b < a) != (b > 0)) })},
 	{Name: "mul", What: "the product of whole numbers", takes: "int+", Unlike: overflows, Example: `mul CAPACITY 2`, Result: `10`,
-		run: fold(func(a, b int64) (int64, error) {
+		run: fold(whole, func(a, b int64) (int64, error) {
 			return a * b, overflowIf(b == -1 && a == math.MinInt64 || b != 0 && a*b/b != a)
 		})},
 	{Name: "div", What: "the first whole number divided by the second, without the remainder", takes: "int int", Unlike: overflows,
 		Example: `div 7 2`, Result: `3`,
-		run: fold(func(a, b int64) (int64, error) {
+		run: fold(whole, func(a, b int64) (int64, error) {
 			if b == 0 {
 				return 0, errDivision
 			}
@@ -77,7 +76,7 @@ var numberFunctions = []Function{
 
 var (
 	errDivision = errors.New("division by zero")
-	sum         = fold(func(a, b int64) (int64, error) { return a + b, overflowIf((a+b > a) != (b > 0)) })
+	sum         = fold(whole, func(a, b int64) (int64, error) { return a + b, overflowIf((a+b > a) != (b > 0)) })
 )
 
 func overflowIf(overflow bool) error {
@@ -87,13 +86,13 @@ func overflowIf(overflow bool) error {
 	return nil
 }
 
-// fold applies step to all arguments from left to right.
-func fold(step func(a, b int64) (int64, error)) impl {
+// fold applies step to all arguments, converted to numbers, from left to right.
+func fold[N any](convert func(any) N, step func(a, b N) (N, error)) impl {
 	return func(_ *budget.Budget, args []any) (any, error) {
-		result := args[0].(int64)
+		result := convert(args[0])
 		for _, arg := range args[1:] {
 			var err error
-			if result, err = step(result, arg.(int64)); err != nil {
+			if result, err = step(result, convert(arg)); err != nil {
 				return nil, err
 			}
 		}
@@ -101,21 +100,16 @@ func fold(step func(a, b int64) (int64, error)) impl {
 	}
 }
 
-// foldf applies step to all arguments from left to right.
-func foldf(step func(a, b float64) float64) impl {
-	return func(_ *budget.Budget, args []any) (any, error) {
-		result, _ := toNumber(args[0])
-		for _, arg := range args[1:] {
-			f, _ := toNumber(arg)
-			result = step(result, f)
-		}
-		return finite(result)
-	}
+func whole(v any) int64 { return v.(int64) }
+
+func decimal(v any) float64 {
+	f, _ := toNumber(v)
+	return f
 }
 
-func finite(f float64) (any, error) {
+func finite(f float64) (float64, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, value.ErrNotFinite
+		return 0, value.ErrNotFinite
 	}
 	return f, nil
 }

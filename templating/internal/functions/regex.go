@@ -40,11 +40,29 @@ var regexFunctions = []Function{
 // and for matching the text args[1].
 func payForMatch(b *budget.Budget, args []any) error {
 	pattern, s := args[0].(string), args[1].(string)
-	size, err := checkPattern(b, pattern)
-	if err != nil {
+	if len(pattern) > maxPattern {
+		return b.Exhaustf("", "regular expressions are limited to %d bytes", maxPattern)
+	}
+	// Classes such as \pL have hundreds of ranges, and more if case is ignored.
+	classes := strings.Count(pattern, `\p`) + strings.Count(pattern, `\P`) + 8*strings.Count(pattern, "(?")
+	if err := b.Pay(int64(8*len(pattern)+256*classes), int64(256*len(pattern)+16<<10*classes)); err != nil {
 		return err
 	}
-	return b.Step(int64(len(s)) * (8 + int64(size)) / 8)
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		reason := "it cannot be parsed"
+		e := &syntax.Error{}
+		if errors.As(err, &e) {
+			reason = string(e.Code)
+		}
+		return fault.Hintf("see https://pkg.go.dev/regexp/syntax; in a quoted string write \\\\ for \\, or use back quotes",
+			"this is not a regular expression: %s", reason)
+	}
+	size := regexsize.Of(parsed, maxInstructions)
+	if size > maxInstructions {
+		return b.Exhaustf("", "compiled regular expressions are limited to %d instructions", maxInstructions)
+	}
+	return b.Pay(int64(4*size)+int64(len(s))*(8+int64(size))/8, int64(256*size))
 }
 
 // payForMatches is payForMatch for a list of at most args[2] matches, or of all if that is
@@ -72,37 +90,9 @@ func payForReplacing(b *budget.Budget, args []any) error {
 	if err != nil {
 		return errors.New("this is not a regular expression")
 	}
-	bytes := int64(len(s))
+	bytes, references := int64(len(s)), strings.Count(with, "$")
 	for _, match := range re.FindAllStringIndex(s, -1) {
-		bytes += int64(len(with) + strings.Count(with, "$")*(match[1]-match[0]))
+		bytes += int64(len(with) + references*(match[1]-match[0]))
 	}
 	return b.Pay(bytes/64, 5*bytes) // the text is appended to while it grows
-}
-
-// checkPattern checks an expression, pays for compiling it, and returns the estimated size
-// of the result.
-func checkPattern(b *budget.Budget, pattern string) (size int, err error) {
-	if len(pattern) > maxPattern {
-		return 0, b.Exhaustf("", "regular expressions are limited to %d bytes", maxPattern)
-	}
-	// Classes such as \pL have hundreds of ranges, and more if case is ignored.
-	classes := strings.Count(pattern, `\p`) + strings.Count(pattern, `\P`) + 8*strings.Count(pattern, "(?")
-	if err := b.Pay(int64(8*len(pattern)+256*classes), int64(256*len(pattern)+16<<10*classes)); err != nil {
-		return 0, err
-	}
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		reason := "it cannot be parsed"
-		e := &syntax.Error{}
-		if errors.As(err, &e) {
-			reason = string(e.Code)
-		}
-		return 0, fault.Hintf("see https://pkg.go.dev/regexp/syntax; in a quoted string write \\\\ for \\, or use back quotes",
-			"this is not a regular expression: %s", reason)
-	}
-	size = regexsize.Of(parsed, maxInstructions)
-	if size > maxInstructions {
-		return 0, b.Exhaustf("", "compiled regular expressions are limited to %d instructions", maxInstructions)
-	}
-	return size, b.Pay(int64(4*size), int64(256*size))
 }

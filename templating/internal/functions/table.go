@@ -77,7 +77,7 @@ func Lookup(name string) (*Function, bool) {
 
 // CheckCount returns an error if the function does not take n arguments.
 func (f *Function) CheckCount(n int) error {
-	if p := f.parameters; n >= p.min && (p.max < 0 || n <= p.max) {
+	if p := f.parameters; n >= p.min && n <= p.max {
 		return nil
 	}
 	return fault.Hintf("write it as in {{ "+f.Example+" }}", "%s takes %s, not %d", f.Name, f.parameters.count(), n)
@@ -90,7 +90,14 @@ func (f *Function) Call(b *budget.Budget, args []any) (any, error) {
 			return nil, err
 		}
 	}
-	result, err := f.runChecked(b, args)
+	err := f.parameters.check(args)
+	if err == nil && f.bound != nil {
+		err = f.bound(b, args)
+	}
+	var result any
+	if err == nil {
+		result, err = f.run(b, args)
+	}
 	if err != nil {
 		return nil, f.addName(err)
 	}
@@ -98,18 +105,6 @@ func (f *Function) Call(b *budget.Budget, args []any) (any, error) {
 		return nil, b.TooLarge()
 	}
 	return result, b.Allocate(shallowBytes(result))
-}
-
-func (f *Function) runChecked(b *budget.Budget, args []any) (any, error) {
-	if err := f.parameters.check(args); err != nil {
-		return nil, err
-	}
-	if f.bound != nil {
-		if err := f.bound(b, args); err != nil {
-			return nil, err
-		}
-	}
-	return f.run(b, args)
 }
 
 func (f *Function) pay(b *budget.Budget, arg any) error {
@@ -141,14 +136,10 @@ func (f *Function) addName(err error) error {
 
 // shallowSteps returns the work of visiting the first level of a value.
 func shallowSteps(v any) int64 {
-	switch v := v.(type) {
-	case string:
-		return 2 + int64(len(v))/64
-	case []any:
-		return 2 + int64(len(v))/8
-	}
-	m, _ := value.AsMap(v)
-	return 2 + int64(len(m))/8
+	text, _ := v.(string)
+	list, _ := v.([]any)
+	fields, _ := value.AsMap(v)
+	return int64(2 + len(text)/64 + len(list)/8 + len(fields)/8)
 }
 
 // shallowBytes returns the memory of the first level of a value.
