@@ -10,13 +10,9 @@ import (
 // maxKnown is how many known names a message lists.
 const maxKnown = 10
 
-// Nearest returns the known name most similar to the given one, or "" if none is
-// similar; see [text.Nearest].
-func Nearest(name string, known []string) string { return text.Nearest(name, known) }
-
-// DidYouMean returns a hint, or "" if no known name is similar.
+// DidYouMean returns a hint, or "" if no known name is similar; see [text.Nearest].
 func DidYouMean(name string, known []string) string {
-	if near := Nearest(name, known); near != "" {
+	if near := text.Nearest(name, known); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return ""

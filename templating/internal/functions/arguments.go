@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"akri.sh/akri/templating/internal/budget"
@@ -11,11 +12,22 @@ import (
 	"akri.sh/akri/templating/internal/value"
 )
 
-// kinds are what Function.takes may name, and what messages call them. A count is a whole
-// number that counts something in a text or a list.
-var kinds = map[string]string{
-	"any": "anything", "scalar": "a string, a number, true or false", "bool": "true or false", "int": "a whole number",
-	"count": "a whole number", "number": "a number", "string": "a string", "list": "a list", "map": "a map",
+// kind is what an argument may be.
+type kind struct {
+	called string   // in messages
+	others []string // what value.KindName calls what it may be, besides called
+}
+
+// kinds are what Function.takes may name. A count is a whole number that counts something in a
+// text or a list.
+var kinds = map[string]kind{
+	"any":      {"anything", []string{"nothing", "true or false", "a whole number", "a number", "a string", "a list", "a map"}},
+	"scalar":   {"a string, a number, true or false", []string{"nothing", "true or false", "a whole number", "a number", "a string"}},
+	"sized":    {"a string, a list or a map", []string{"a string", "a list", "a map"}},
+	"sequence": {"a list or a string", []string{"a list", "a string"}},
+	"number":   {"a number", []string{"a whole number"}},
+	"int":      {called: "a whole number"}, "count": {called: "a whole number"}, "bool": {called: "true or false"},
+	"string": {called: "a string"}, "list": {called: "a list"}, "map": {called: "a map"},
 }
 
 // parameters are what the arguments of a function must be.
@@ -29,7 +41,7 @@ type parameters struct {
 func parametersOf(takes string) (p parameters) {
 	for word := range strings.FieldsSeq(takes) {
 		kind := strings.TrimRight(word, "?+*")
-		if kinds[kind] == "" { // a programming error: every test fails
+		if kinds[kind].called == "" { // a programming error: every test fails
 			panic("there is no kind " + kind)
 		}
 		p.kinds = append(p.kinds, kind)
@@ -75,27 +87,15 @@ func (p *parameters) check(args []any) error {
 }
 
 // check returns an error unless an argument is of a kind.
-func check(args []any, i int, kind string) error {
-	ok := false
-	switch v := args[i]; kind {
-	case "any":
-		ok = true
-	case "scalar":
-		ok = value.IsScalar(v)
-	case "number":
-		_, ok = toNumber(v)
-	case "count":
-		var n int64
-		if n, ok = v.(int64); ok && (n < -budget.MaxObjectBytes || n > budget.MaxObjectBytes) {
-			return fmt.Errorf("argument %d must be between %d and %d", i+1, -budget.MaxObjectBytes, budget.MaxObjectBytes)
-		}
-	default:
-		ok = value.KindName(v) == kinds[kind]
+func check(args []any, i int, name string) error {
+	found, want := value.KindName(args[i]), kinds[name]
+	if found != want.called && !slices.Contains(want.others, found) {
+		return wrongArgument(args, i, want.called)
 	}
-	if ok {
-		return nil
+	if n, _ := args[i].(int64); name == "count" && (n < -budget.MaxObjectBytes || n > budget.MaxObjectBytes) {
+		return fmt.Errorf("argument %d must be between %d and %d", i+1, -budget.MaxObjectBytes, budget.MaxObjectBytes)
 	}
-	return wrongArgument(args, i, kinds[kind])
+	return nil
 }
 
 func toNumber(v any) (float64, bool) {

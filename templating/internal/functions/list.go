@@ -14,18 +14,11 @@ import (
 
 var listFunctions = []Function{
 	{Name: "list", What: "a list of the arguments", takes: "any*", Example: `list "a" 1`, Result: `["a",1]`},
-	{Name: "len", What: "the number of elements of a list or map, or of bytes of a string", takes: "any",
-		Example: `len NODES`, Result: `2`,
-		run: func(_ *budget.Budget, args []any) (any, error) {
-			size, ok := sizeOf(args[0])
-			if !ok {
-				return nil, wrongArgument(args, 0, "a string, a list or a map")
-			}
-			return size, nil
-		}},
+	{Name: "len", What: "the number of elements of a list or map, or of bytes of a string", takes: "sized",
+		Example: `len NODES`, Result: `2`, run: func(_ *budget.Budget, args []any) (any, error) { return sizeOf(args[0]), nil }},
 	{Name: "index", What: "an element of a list by position, of a map by key; further arguments go deeper", takes: "any any+",
 		Example: `index NODES 0`, Result: `"node-a"`, run: index},
-	{Name: "slice", What: "the elements of a list, or bytes of a string, from position A up to B", takes: "any int? int?",
+	{Name: "slice", What: "the elements of a list, or bytes of a string, from position A up to B", takes: "sequence int? int?",
 		Example: `slice NODES 1`, Result: `["node-b"]`, Unlike: "takes no strings, and fails beyond the end", run: sliceOf},
 	{Name: "first", What: "the first element", takes: "list", Example: `first NODES`, Result: `"node-a"`, bound: notEmpty},
 	{Name: "last", What: "the last element", takes: "list", Example: `last NODES`, Result: `"node-b"`, bound: notEmpty},
@@ -154,15 +147,11 @@ func numbers(b *budget.Budget, from, to, step int64) (any, error) {
 	return list, nil
 }
 
-func sizeOf(v any) (size int64, ok bool) {
-	switch v := v.(type) {
-	case string:
-		return int64(len(v)), true
-	case []any:
-		return int64(len(v)), true
-	}
-	m, ok := value.AsMap(v)
-	return int64(len(m)), ok
+func sizeOf(v any) int64 {
+	text, _ := v.(string)
+	list, _ := v.([]any)
+	fields, _ := value.AsMap(v)
+	return int64(len(text) + len(list) + len(fields))
 }
 
 // notEmpty refuses a list without elements, for which sprig's functions give nothing.
@@ -191,11 +180,7 @@ func index(_ *budget.Budget, args []any) (any, error) {
 			key := args[i].(string)
 			element, found := fields[key]
 			if !found {
-				written := ""
-				if _, isProperties := v.(value.Properties); isProperties {
-					written = "INSTANCE_PROPERTIES"
-				}
-				return nil, value.Missing(v, key, written)
+				return nil, value.Missing(v, key, "")
 			}
 			v = element
 			continue
@@ -216,17 +201,12 @@ func index(_ *budget.Budget, args []any) (any, error) {
 }
 
 func sliceOf(_ *budget.Budget, args []any) (any, error) {
-	size, ok := sizeOf(args[0])
-	if _, isMap := value.AsMap(args[0]); isMap || !ok {
-		return nil, wrongArgument(args, 0, "a list or a string")
+	size := sizeOf(args[0])
+	bounds := []int64{0, size}
+	for i, bound := range args[1:] {
+		bounds[i] = bound.(int64)
 	}
-	from, to := int64(0), size
-	if len(args) > 1 {
-		from = args[1].(int64)
-	}
-	if len(args) > 2 {
-		to = args[2].(int64)
-	}
+	from, to := bounds[0], bounds[1]
 	if from < 0 || to < from || to > size {
 		return nil, fault.Hintf("positions count from 0, and the second is not part of the result",
 			"there is nothing from %d to %d: the length is %d", from, to, size)

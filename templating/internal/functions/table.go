@@ -115,10 +115,7 @@ func (f *Function) pay(b *budget.Budget, arg any) error {
 	if !ok || !f.slow {
 		return b.Step(shallowSteps(arg))
 	}
-	if err := b.Step(2 + int64(len(s))); err != nil {
-		return err
-	}
-	return b.Allocate(2 * int64(len(s)))
+	return b.Pay(2+int64(len(s)), 2*int64(len(s)))
 }
 
 // addName prefixes an error with the function's name, unless the error reads better
