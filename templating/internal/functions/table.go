@@ -58,6 +58,9 @@ var table = func() map[string]*Function {
 			if f.run == nil {
 				f.Sprig, f.run = true, plain(sprigs[f.Name])
 			}
+			if all[f.Name] != nil { // a programming error: every test fails
+				panic(f.Name + " is in the table twice")
+			}
 			all[f.Name] = &f
 		}
 	}
