@@ -131,21 +131,6 @@ func allFunctions() (all []*functions.Function) {
 
 func escapeCell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
-func TestFunctionTable(t *testing.T) {
-	groups := map[string]bool{}
-	for _, f := range allFunctions() {
-		groups[f.Group] = true
-		if f.What == "" || strings.HasSuffix(f.What, ".") {
-			t.Errorf("%s: What must be a phrase without a full stop", f.Name)
-		}
-	}
-	for group := range groups {
-		if !slices.Contains(strings.Split(functionTables(), "\n"), "### "+group) {
-			t.Errorf("group %s is not documented", group)
-		}
-	}
-}
-
 // TestDocumented checks that the documentation mentions every word of the language.
 func TestDocumented(t *testing.T) {
 	data, err := os.ReadFile(documentation)
