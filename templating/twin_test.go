@@ -71,7 +71,7 @@ func TestTwin(t *testing.T) {
 		"x{{ with 0 }}a{{ else with 2 }}{{ . }}{{ else }}c{{ end }}", "x{{ with $x := 5 }}{{ $x }}{{ . }}{{ end }}",
 		"x{{ range NODES }}{{ . }},{{ else }}none{{ end }}", "x{{ range list }}{{ . }}{{ else }}none{{ end }}",
 		"x{{ range $i, $e := NODES }}{{ $i }}{{ $e }}{{ end }}", "x{{ range $e := NODES }}{{ $e }}{{ end }}",
-		"x{{ range 3 }}{{ . }}{{ end }}", "x{{ range $i := 3 }}{{ $i }}{{ end }}",
+		"x{{ range 3 }}{{ . }}{{ end }}", "x{{ range NODES }}{{ if CAPACITY }}{{ . }}{{ end }}{{ end }}", "x{{ range $i := 3 }}{{ $i }}{{ end }}",
 		"x{{ range $k, $v := dict `b` 1 `a` 2 }}{{ $k }}{{ $v }}{{ end }}", "x{{ range dict `b` 1 `a` 2 }}{{ . }}{{ end }}",
 		"x{{ range 5 }}{{ if eq . 1 }}{{ continue }}{{ end }}{{ if eq . 3 }}{{ break }}{{ end }}{{ . }}{{ end }}",
 		"x{{ range $i, $e := NODES }}{{ range $j, $e := list 1 2 }}{{ $i }}{{ $j }}{{ $e }}{{ end }}{{ $e }}{{ end }}",

@@ -181,8 +181,8 @@ func (r *resolver) name(n *parse.IdentifierNode) expr {
 
 // nameHint returns a hint for a name that does not exist.
 func (r *resolver) nameHint(name, shown string) string {
-	if hint := fault.DidYouMean(name, append(r.names.Variables(), functions.Names()...)); hint != "" {
-		return hint
+	if near := text.Nearest(name, append(r.names.Variables(), functions.Names()...)); near != "" {
+		return "did you mean " + near + "?"
 	}
 	if name == strings.ToUpper(name) && r.names.Properties() != "" {
 		return r.propertyHint(shown)

@@ -25,10 +25,11 @@ var mapFunctions = []Function{
 		Example: `keys (dict "b" 2 "a" 1)`, Result: `["a","b"]`, run: eachKey(func(key string, _ any) any { return key })},
 	{Name: "values", What: "the values, in the order of their keys", takes: "map", Unlike: "returns them in any order",
 		Example: `values (dict "b" 2 "a" 1)`, Result: `[1,2]`, run: eachKey(func(_ string, v any) any { return v })},
-	{Name: "pick", What: "the map with only the given keys", takes: "map string+", bound: payForCopy,
+	{Name: "pick", What: "the map with only the given keys", takes: "map string+",
 		Example: `pick INSTANCE_PROPERTIES "IP" "MODEL"`, Result: `{"IP":"10.0.0.5","MODEL":"t1"}`},
-	{Name: "omit", What: "the map without the given keys", takes: "map string+", bound: payForCopy,
-		Example: `omit (dict "a" 1 "b" 2) "a"`, Result: `{"b":2}`},
+	{Name: "omit", What: "the map without the given keys", takes: "map string+",
+		Example: `omit (dict "a" 1 "b" 2) "a"`, Result: `{"b":2}`,
+		bound: func(b *budget.Budget, args []any) error { return payForMap(b, int(sizeOf(args[0]))) }},
 	{Name: "pluck", What: "the values of one key in several maps, as a list", takes: "string map+",
 		Example: `pluck "a" (dict "a" 1) (dict "b" 2)`, Result: `[1]`},
 	{Name: "merge", What: "all maps in one, nested maps merged too; the first map that has a key wins", takes: "map+", deep: true,
@@ -82,11 +83,6 @@ func eachKey(choose func(string, any) any) impl {
 		}
 		return list, nil
 	}
-}
-
-func payForCopy(b *budget.Budget, args []any) error {
-	fields, _ := value.AsMap(args[0])
-	return payForMap(b, len(fields))
 }
 
 func mergeAll(lastWins bool) impl {

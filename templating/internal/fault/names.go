@@ -3,20 +3,10 @@ package fault
 import (
 	"slices"
 	"strings"
-
-	"akri.sh/akri/internal/text"
 )
 
 // maxKnown is how many known names a message lists.
 const maxKnown = 10
-
-// DidYouMean returns a hint, or "" if no known name is similar; see [text.Nearest].
-func DidYouMean(name string, known []string) string {
-	if near := text.Nearest(name, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return ""
-}
 
 // ListNames lists names in a message: sorted, at most maxKnown of them.
 func ListNames(names []string) string {
