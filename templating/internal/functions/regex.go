@@ -27,9 +27,9 @@ var regexFunctions = []Function{
 		Example: `regexFindAll "[0-9]" "a1b2" -1`, Result: `["1","2"]`, bound: payForMatches},
 	{Name: "regexReplaceAll", What: "the second argument with each match replaced by the third, where ${1} is the first group",
 		takes: "string string string", Example: `regexReplaceAll "a(x*)b" "-ab-axxb-" "${1}W"`, Result: `"-W-xxW-"`,
-		bound: payForReplacing},
+		Unlike: "has no limit", run: replaceAll(true)},
 	{Name: "regexReplaceAllLiteral", What: "as regexReplaceAll, with a literal third argument", takes: "string string string",
-		Example: `regexReplaceAllLiteral "[^a-z]" "a.b" "$"`, Result: `"a$b"`, bound: payForReplacing},
+		Example: `regexReplaceAllLiteral "[^a-z]" "a.b" "$"`, Result: `"a$b"`, Unlike: "has no limit", run: replaceAll(false)},
 	{Name: "regexSplit", What: "a list of the parts between matches, at most N; all for -1", takes: "string string count",
 		Example: `regexSplit "[,;]" "a,b;c" -1`, Result: `["a","b","c"]`, bound: payForMatches},
 	{Name: "regexQuoteMeta", What: "an expression that matches the string itself", takes: "string",
@@ -78,21 +78,40 @@ func payForMatches(b *budget.Budget, args []any) error {
 	return b.Allocate(matches * (160 + 24*int64(strings.Count(args[0].(string), "("))))
 }
 
-// payForReplacing is payForMatches for a text in which all matches are replaced by args[2],
-// where each reference such as $1 repeats a part of the match. It has to find the matches to
-// know how long the text becomes.
-func payForReplacing(b *budget.Budget, args []any) error {
-	s, with := args[1].(string), args[2].(string)
-	if err := payForMatches(b, []any{args[0], s, int64(-1)}); err != nil {
-		return err
+// replaceAll is Regexp.ReplaceAllString, or ReplaceAllLiteralString without expand, that
+// pays for each match before the result grows: references such as $1 can multiply the
+// length of the string.
+func replaceAll(expand bool) impl {
+	return func(b *budget.Budget, args []any) (any, error) {
+		s, with := args[1].(string), args[2].(string)
+		if err := payForMatches(b, []any{args[0], s, int64(-1)}); err != nil {
+			return nil, err
+		}
+		re, err := regexp.Compile(args[0].(string))
+		if err != nil {
+			return nil, errors.New("this is not a regular expression")
+		}
+		references := 0
+		if expand {
+			references = strings.Count(with, "$")
+		}
+		var out []byte
+		end := 0
+		for _, match := range re.FindAllStringSubmatchIndex(s, -1) {
+			if err := b.Grow(len(out) + match[0] - end + len(with) + references*(match[1]-match[0])); err != nil {
+				return nil, err
+			}
+			out = append(out, s[end:match[0]]...)
+			if expand {
+				out = re.ExpandString(out, with, s, match)
+			} else {
+				out = append(out, with...)
+			}
+			end = match[1]
+		}
+		if err := b.Grow(len(out) + len(s) - end); err != nil {
+			return nil, err
+		}
+		return string(append(out, s[end:]...)), b.Allocate(3 * int64(len(out)))
 	}
-	re, err := regexp.Compile(args[0].(string))
-	if err != nil {
-		return errors.New("this is not a regular expression")
-	}
-	bytes, references := int64(len(s)), strings.Count(with, "$")
-	for _, match := range re.FindAllStringIndex(s, -1) {
-		bytes += int64(len(with) + references*(match[1]-match[0]))
-	}
-	return b.Pay(bytes/64, 5*bytes) // the text is appended to while it grows
 }
