@@ -25,7 +25,7 @@ var argumentKinds = [][2]string{
 func TestArguments(t *testing.T) {
 	const file = "testdata/errors/arguments.txt"
 	var lines []string
-	for _, f := range functions.Table() {
+	for _, f := range allFunctions() {
 		args := exampleArguments(t, f)
 		for i := range args {
 			lines = append(lines, refusedKinds(t, f.Name, args, i)...)
@@ -77,7 +77,7 @@ func refusedKinds(t *testing.T, name string, args []string, position int) []stri
 
 // exampleArguments returns the arguments in the example of a function, as they are
 // written.
-func exampleArguments(t *testing.T, f functions.Function) []string {
+func exampleArguments(t *testing.T, f *functions.Function) []string {
 	t.Helper()
 	tree := parse.New("example")
 	tree.Mode = parse.SkipFuncCheck

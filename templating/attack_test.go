@@ -77,6 +77,10 @@ func attacks() map[string]any {
 		"range over integers, nested":      "{{ range 1000 }}{{ range 1000 }}{{ range 1000 }}{{ end }}{{ end }}{{ end }}",
 		"ten thousand passes of work":      `{{ range 10 }}{{ range 999 }}{{ $x := snakecase (repeat 20000 "aB") }}{{ end }}{{ end }}`,
 		"passes that hash":                 `{{ $s := repeat 200000 "x" }}{{ range 9 }}{{ range 999 }}{{ $x := sha512sum $s }}{{ end }}{{ end }}`,
+		"passes that call":                 "{{ range 9 }}{{ range 999 }}" + strings.Repeat("{{ $x := default 1 0 }}", 99) + "{{ end }}{{ end }}",
+		"passes that compare":              `{{ $l := until 1000 }}{{ range 9 }}{{ range 999 }}{{ $x := has "x" $l }}{{ end }}{{ end }}`,
+		"passes that compare with others":  `{{ $l := until 999 }}{{ range 9 }}{{ range 999 }}{{ $x := without $l "x" $l }}{{ end }}{{ end }}`,
+		"passes that omit":                 `{{ $m := split "" (repeat 999 "x") }}{{ range 999 }}{{ $x := omit $m "x" }}{{ end }}`,
 		"passes that print":                `{{ range 9 }}{{ range 999 }}{{ repeat 1000 "x" }}{{ end }}{{ end }}`,
 		"passes that keep": `{{ $l := list }}{{ range 9 }}{{ range 999 }}` +
 			`{{ $l = append $l (repeat 200000 "x") }}{{ end }}{{ end }}`,

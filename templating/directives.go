@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating/internal/expr"
 	"akri.sh/akri/templating/internal/fault"
 	"akri.sh/akri/templating/internal/value"
@@ -225,7 +226,7 @@ func directiveHint(key string) string {
 	for _, directive := range directiveKeys {
 		words = append(words, strings.TrimPrefix(directive, reservedPrefix))
 	}
-	if near := fault.Nearest(strings.TrimPrefix(key, reservedPrefix), words); near != "" {
+	if near := text.Nearest(strings.TrimPrefix(key, reservedPrefix), words); near != "" {
 		return "did you mean " + reservedPrefix + near + "?"
 	}
 	return "directives are " + strings.Join(directiveKeys, ", ")

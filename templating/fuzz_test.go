@@ -18,7 +18,6 @@ import (
 
 	"akri.sh/akri/internal/cputime"
 	"akri.sh/akri/templating"
-	"akri.sh/akri/templating/internal/functions"
 )
 
 // fuzzTime is the limit of processor time for one input, also under the race
@@ -189,7 +188,7 @@ func TestCorpus(t *testing.T) {
 		}
 		seedCompile(t, "mistake-"+block[0][2:], data)
 	}
-	for _, f := range functions.Table() {
+	for _, f := range allFunctions() {
 		seedRender(t, "function-"+f.Name, "{{ "+f.Example+" }}")
 	}
 }

@@ -16,25 +16,27 @@ import (
 var mayImport = map[string][]string{
 	".": {
 		"errors", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "unicode/utf8",
-		"akri.sh/akri/api/v0", "akri.sh/akri/internal/finding", "akri.sh/akri/templating/readywhen", "k8s.io/apimachinery/pkg/runtime/schema",
+		"akri.sh/akri/api/v0", "akri.sh/akri/internal/finding", "akri.sh/akri/internal/text", "k8s.io/apimachinery/pkg/runtime/schema",
+		"akri.sh/akri/templating/readywhen",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/expr",
 		"akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
 	},
 	"internal/fault": {"errors", "fmt", "slices", "strconv", "strings", "akri.sh/akri/internal/text"},
 	"internal/value": {
-		"encoding/json", "errors", "fmt", "maps", "math", "slices",
+		"cmp", "encoding/json", "errors", "fmt", "maps", "math", "slices",
 		"akri.sh/akri/internal/text", "akri.sh/akri/templating/internal/fault",
 	},
 	"internal/budget": {"errors", "akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value"},
+	// Sprig can reach all of these, but is called only for functions in the table, of which TestSprig asks the same.
 	"internal/functions": {
-		"bytes", "cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math",
-		"net/netip", "net/url", "path", "regexp", "regexp/syntax", "slices", "strconv", "strings", "unicode/utf8",
+		"cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "errors", "fmt", "maps", "math",
+		"net/netip", "net/url", "reflect", "regexp", "regexp/syntax", "slices", "strconv", "strings", "unicode/utf8",
 		"github.com/Masterminds/semver/v3", "github.com/Masterminds/sprig/v3",
 		"akri.sh/akri/internal/regexsize",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
 	},
 	"internal/expr": {
-		"errors", "fmt", "regexp", "slices", "strings", "text/template/parse", "unicode", "unicode/utf8", "akri.sh/akri/internal/text",
+		"errors", "fmt", "regexp", "slices", "sort", "strings", "text/template/parse", "unicode", "unicode/utf8", "akri.sh/akri/internal/text",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault",
 		"akri.sh/akri/templating/internal/functions", "akri.sh/akri/templating/internal/value",
 	},

@@ -3,7 +3,6 @@ package templating
 import (
 	"akri.sh/akri/templating/internal/budget"
 	"akri.sh/akri/templating/internal/expr"
-	"akri.sh/akri/templating/internal/fault"
 )
 
 // Limits that authors may reach.
@@ -27,6 +26,3 @@ const (
 
 // ErrLimit is the cause of a diagnostic if a template is too large or too expensive.
 var ErrLimit = budget.ErrLimit
-
-// Nearest returns the known name most similar to the given one, or "" if none is similar.
-func Nearest(name string, known []string) string { return fault.Nearest(name, known) }

@@ -11,7 +11,6 @@ import (
 
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/internal/budget"
-	"akri.sh/akri/templating/internal/functions"
 )
 
 // TestTypedErrors checks that callers can distinguish limits from other mistakes.
@@ -111,7 +110,7 @@ func TestNames(t *testing.T) {
 		}
 		texts[string(text)] = true
 	}
-	for _, f := range functions.Table() {
+	for _, f := range allFunctions() {
 		valid := check[f.Name]
 		if valid == nil {
 			continue

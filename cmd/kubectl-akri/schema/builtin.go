@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"akri.sh/akri/internal/finding"
+	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating"
 )
 
@@ -97,7 +98,7 @@ func (c *checker) ports() {
 	}
 	spec := &service.Spec
 	fields, _ := c.object["spec"].(map[string]any)
-	near := templating.Nearest("ports", names(fields))
+	near := text.Nearest("ports", names(fields))
 	misspelt := near != "" && near != "ports"
 	if len(spec.Ports) == 0 && !misspelt && spec.ClusterIP != corev1.ClusterIPNone && spec.Type != corev1.ServiceTypeExternalName {
 		c.report(templating.Keys("spec"), "add a port, or set clusterIP: None", "ports is missing")
@@ -155,7 +156,7 @@ func (c *checker) typed(at templating.Path, t reflect.Type, v any) {
 				}
 			default:
 				hint := "check the indentation; kubectl explain shows where fields belong"
-				if near := templating.Nearest(key, names(fields)); near != "" {
+				if near := text.Nearest(key, names(fields)); near != "" {
 					hint = "did you mean " + near + "?"
 				}
 				c.reportKey(below, hint, fmt.Sprintf("unknown field %q", key))
@@ -182,5 +183,5 @@ func decode(v, into any) error {
 // bareLabels reports whether a selector holds labels directly, as a Service's does.
 func bareLabels(fields map[string]any) bool {
 	return fields["matchLabels"] == nil && fields["matchExpressions"] == nil && len(fields) > 0 &&
-		templating.Nearest(names(fields)[0], []string{"matchLabels", "matchExpressions"}) == ""
+		text.Nearest(names(fields)[0], []string{"matchLabels", "matchExpressions"}) == ""
 }

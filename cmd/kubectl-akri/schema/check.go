@@ -23,6 +23,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"akri.sh/akri/internal/finding"
+	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating"
 )
 
@@ -205,7 +206,7 @@ func (c *checker) violated(at templating.Path, message string) {
 func (c *checker) missing(at templating.Path, key, keyType string, known []string) {
 	fields, _ := at.Lookup(c.object).(map[string]any)
 	for name := range fields {
-		if former[name].successor == key || !slices.Contains(known, name) && templating.Nearest(name, known) == key {
+		if former[name].successor == key || !slices.Contains(known, name) && text.Nearest(name, known) == key {
 			return
 		}
 	}
@@ -248,7 +249,7 @@ func (c *checker) unknown(k *kind, at templating.Path) {
 	hint := "known fields: " + strings.Join(known, ", ")
 	if owner := findField(parent, key); owner != "" {
 		hint = key + " belongs to " + owner + ": correct the indentation"
-	} else if near := templating.Nearest(key, known); near != "" {
+	} else if near := text.Nearest(key, known); near != "" {
 		hint = "did you mean " + near + "?"
 	}
 	c.reportKey(at, hint, fmt.Sprintf("unknown field %q", key))

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"akri.sh/akri/config/crd"
+	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating"
 )
 
@@ -104,8 +105,8 @@ func find(object map[string]any) (k *kind, wrong, hint string) {
 	isOurs := strings.HasPrefix(apiVersion, path.Dir(version)+"/")
 	switch isKnown := slices.Contains(known, name); {
 	case isOurs && !isKnown:
-		return nil, "kind", cmp.Or(templating.Nearest(name, known), known[0])
-	case isKnown && (isOurs || !hasVersion || templating.Nearest(apiVersion, []string{version}) != ""):
+		return nil, "kind", cmp.Or(text.Nearest(name, known), known[0])
+	case isKnown && (isOurs || !hasVersion || text.Nearest(apiVersion, []string{version}) != ""):
 		return nil, "apiVersion", version
 	}
 	return nil, "", ""

@@ -12,6 +12,7 @@ import (
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating"
 )
 
@@ -29,9 +30,9 @@ func (c *checker) unknownKind(k gvk.GroupVersionKind) {
 			kinds = append(kinds, known.Kind)
 		}
 	}
-	near := templating.Nearest(k.Kind, slices.Sorted(slices.Values(kinds)))
+	near := text.Nearest(k.Kind, slices.Sorted(slices.Values(kinds)))
 	switch cause := fmt.Sprintf("%s has no kind %s", k.GroupVersion(), k.Kind); {
-	case !builtIn().IsGroupRegistered(k.Group) && templating.Nearest(k.Group, ours) == "":
+	case !builtIn().IsGroupRegistered(k.Group) && text.Nearest(k.Group, ours) == "":
 	case len(versions) > 0:
 		c.report(templating.Keys("apiVersion"), "use apiVersion: "+strings.Join(slices.Sorted(slices.Values(versions)), " or "), "%s", cause)
 	case near != "":

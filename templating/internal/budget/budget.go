@@ -125,12 +125,12 @@ func (b *Budget) Grow(bytes int) error {
 // any.
 func (b *Budget) TooLarge() error { return b.Output(MaxObjectBytes + 1) }
 
-// Charge pays for an intermediate text that may be longer than an object.
-func (b *Budget) Charge(bytes int) error {
-	if err := b.Allocate(int64(bytes)); err != nil {
+// Pay pays for steps of work and for memory, in bytes.
+func (b *Budget) Pay(steps, bytes int64) error {
+	if err := b.Step(steps); err != nil {
 		return err
 	}
-	return b.Step(int64(bytes) / 16)
+	return b.Allocate(bytes)
 }
 
 // Measure walks a value, pays a step per element and refuses one that is nested
@@ -142,28 +142,18 @@ func (b *Budget) measure(v any, depth int) error {
 	if err := b.Descend(depth); err != nil {
 		return err
 	}
-	switch v := v.(type) {
-	case string:
-		return b.Step(1 + int64(len(v))/64)
-	case []any:
-		if err := b.Step(1 + int64(len(v))/4); err != nil {
-			return err
-		}
-		for _, element := range v {
-			if err := b.measure(element, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	m, ok := value.AsMap(v)
-	if !ok {
-		return b.Step(1)
-	}
-	if err := b.Step(1 + 2*int64(len(m))); err != nil {
+	text, _ := v.(string)
+	list, _ := v.([]any)
+	fields, _ := value.AsMap(v)
+	if err := b.Step(int64(1 + len(text)/64 + len(list)/4 + 2*len(fields))); err != nil {
 		return err
 	}
-	for _, element := range m {
+	for _, element := range list {
+		if err := b.measure(element, depth+1); err != nil {
+			return err
+		}
+	}
+	for _, element := range fields {
 		if err := b.measure(element, depth+1); err != nil {
 			return err
 		}

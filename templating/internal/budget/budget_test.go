@@ -88,12 +88,12 @@ func TestLimits(t *testing.T) {
 			func(b *Budget) error { return b.Grow(64) }, stepMessage,
 		},
 		"the memory of an intermediate text": {
-			func(b *Budget) error { return b.Charge(8 << 20) },
-			func(b *Budget) error { return b.Charge(1) }, objectMemoryMessage,
+			func(b *Budget) error { return b.Pay(0, 8<<20) },
+			func(b *Budget) error { return b.Pay(0, 1) }, objectMemoryMessage,
 		},
 		"the steps of an intermediate text": {
 			func(b *Budget) error { return b.Step(1_000_000) },
-			func(b *Budget) error { return b.Charge(16) }, stepMessage,
+			func(b *Budget) error { return b.Pay(1, 0) }, stepMessage,
 		},
 		"a text that fits into no object": {
 			func(b *Budget) error { return nil },

@@ -92,33 +92,20 @@ func (s *setStmt) exec(m *Machine) (signal, error) {
 	return signalNext, err
 }
 
-type ifStmt struct {
-	cond         expr
-	slots        []int
+// branch is what if, with and range have in common.
+type branch struct {
+	value        expr
+	slots        []int // the $variables that it sets
 	body, orElse []stmt
+}
+
+// ifStmt is if, or with, whose body has the value as its dot.
+type ifStmt struct {
+	branch
+	with bool
 }
 
 func (s *ifStmt) exec(m *Machine) (signal, error) {
-	v, err := s.cond.eval(m)
-	if err != nil {
-		return signalNext, err
-	}
-	if len(s.slots) > 0 {
-		m.slots[s.slots[0]] = v
-	}
-	if value.Truthy(v) {
-		return m.run(s.body)
-	}
-	return m.run(s.orElse)
-}
-
-type withStmt struct {
-	value        expr
-	slots        []int
-	body, orElse []stmt
-}
-
-func (s *withStmt) exec(m *Machine) (signal, error) {
 	v, err := s.value.eval(m)
 	if err != nil {
 		return signalNext, err
@@ -130,7 +117,9 @@ func (s *withStmt) exec(m *Machine) (signal, error) {
 		return m.run(s.orElse)
 	}
 	outer := m.dot
-	m.dot = v
+	if s.with {
+		m.dot = v
+	}
 	sig, err := m.run(s.body)
 	m.dot = outer
 	return sig, err
@@ -141,10 +130,8 @@ type jumpStmt signal
 func (s jumpStmt) exec(*Machine) (signal, error) { return signal(s), nil }
 
 type rangeStmt struct {
-	over         expr
-	slots        []int
-	body, orElse []stmt
-	offset       int
+	branch
+	offset int
 }
 
 // exec runs the body for each element of a list, entry of a map in the order of its keys,
@@ -152,62 +139,59 @@ type rangeStmt struct {
 // before the first pass, so that a range that is too long costs nothing; each pass pays
 // for itself.
 func (s *rangeStmt) exec(m *Machine) (signal, error) {
-	over, err := s.over.eval(m)
+	over, err := s.value.eval(m)
 	if err != nil {
 		return signalNext, err
 	}
 	for _, slot := range s.slots {
 		m.slots[slot] = over // for else
 	}
-	outer := m.dot
-	defer func() { m.dot = outer }()
-	passes, sig := 0, signalNext
-	switch v := over.(type) {
-	case nil:
-	case int64:
-		if passes = int(min(max(v, 0), budget.MaxRange+1)); passes > budget.MaxRange {
-			break
-		}
-		for i := int64(0); i < v && err == nil && sig != signalBreak; i++ {
-			sig, err = s.pass(m, i, i)
-		}
-	case []any:
-		if passes = len(v); passes > budget.MaxRange {
-			break
-		}
-		for i, element := range v {
-			if sig, err = s.pass(m, int64(i), element); err != nil || sig == signalBreak {
-				break
-			}
-		}
-	default:
-		fields, ok := value.AsMap(over)
-		if !ok {
-			return signalNext, fault.Newf(s.offset, "use a list, a map or a whole number",
-				"range cannot iterate over %s", value.KindName(over))
-		}
-		if passes = len(fields); passes > budget.MaxRange {
-			break
-		}
-		for _, key := range value.Keys(fields) {
-			if sig, err = s.pass(m, key, fields[key]); err != nil || sig == signalBreak {
-				break
-			}
-		}
-	}
+	passes, element, ok := elementsOf(over)
 	switch {
+	case !ok:
+		return signalNext, fault.Newf(s.offset, "use a list, a map or a whole number",
+			"range cannot iterate over %s", value.KindName(over))
 	case passes > budget.MaxRange:
 		return signalNext, fault.At(s.offset, m.Budget.Exhaustf("", "elements of one range are limited to %d", budget.MaxRange))
-	case err != nil:
-		return signalNext, fault.At(s.offset, err)
-	case passes == 0:
-		m.dot = outer
-		if sig, err = m.run(s.orElse); sig == signalBreak {
+	case passes <= 0:
+		sig, err := m.run(s.orElse)
+		if sig == signalBreak {
 			sig = signalNext // as in text/template, it ends this range and not the enclosing one
 		}
 		return sig, err
 	}
+	outer := m.dot
+	defer func() { m.dot = outer }()
+	for i := range passes {
+		key, v := element(i)
+		sig, err := s.pass(m, key, v)
+		if err != nil {
+			return signalNext, fault.At(s.offset, err)
+		}
+		if sig == signalBreak {
+			break
+		}
+	}
 	return signalNext, nil
+}
+
+// elementsOf returns how many elements a range visits, and a function for the key and the
+// value of each; ok is false if there is no range over such a value.
+func elementsOf(over any) (passes int64, element func(i int64) (key, v any), ok bool) {
+	switch over := over.(type) {
+	case nil:
+		return 0, nil, true
+	case int64:
+		return over, func(i int64) (any, any) { return i, i }, true
+	case []any:
+		return int64(len(over)), func(i int64) (any, any) { return i, over[i] }, true
+	}
+	fields, ok := value.AsMap(over)
+	if !ok || len(fields) > budget.MaxRange {
+		return int64(len(fields)), nil, ok
+	}
+	keys := value.Keys(fields)
+	return int64(len(keys)), func(i int64) (any, any) { return keys[i], fields[keys[i]] }, true
 }
 
 // pass runs the body once.

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/template/parse"
 
@@ -62,7 +63,7 @@ func (r *resolver) call(f *functions.Function, name *parse.IdentifierNode, args 
 	if err := f.CheckCount(len(call.args)); err != nil {
 		r.report(fault.At(call.offset, err))
 	}
-	if f.Name == "fail" && !allLiteral(call.args) {
+	if f.Name == "fail" && slices.ContainsFunc(call.args, isComputed) {
 		r.reportf(name, `write {{ fail "the message" }}`,
 			"the message of fail must be a literal: the value of a property must not end up in messages")
 	}
@@ -73,13 +74,9 @@ func (r *resolver) call(f *functions.Function, name *parse.IdentifierNode, args 
 	return call
 }
 
-func allLiteral(args []expr) bool {
-	for _, arg := range args {
-		if _, ok := arg.(*literalExpr); !ok {
-			return false
-		}
-	}
-	return true
+func isComputed(arg expr) bool {
+	_, isLiteral := arg.(*literalExpr)
+	return !isLiteral
 }
 
 // operand resolves one value: a literal, a name, a chain of fields or an
@@ -184,8 +181,8 @@ func (r *resolver) name(n *parse.IdentifierNode) expr {
 
 // nameHint returns a hint for a name that does not exist.
 func (r *resolver) nameHint(name, shown string) string {
-	if hint := fault.DidYouMean(name, append(r.names.Variables(), functions.Names()...)); hint != "" {
-		return hint
+	if near := text.Nearest(name, append(r.names.Variables(), functions.Names()...)); near != "" {
+		return "did you mean " + near + "?"
 	}
 	if name == strings.ToUpper(name) && r.names.Properties() != "" {
 		return r.propertyHint(shown)

@@ -55,19 +55,17 @@ func (r *reader) body(body []stmt) {
 		case *setStmt:
 			r.expr(s.value)
 		case *ifStmt:
-			r.expr(s.cond)
-			r.body(s.body)
-			r.body(s.orElse)
-		case *withStmt:
-			r.expr(s.value)
-			r.body(s.body)
-			r.body(s.orElse)
+			r.branch(&s.branch)
 		case *rangeStmt:
-			r.expr(s.over)
-			r.body(s.body)
-			r.body(s.orElse)
+			r.branch(&s.branch)
 		}
 	}
+}
+
+func (r *reader) branch(b *branch) {
+	r.expr(b.value)
+	r.body(b.body)
+	r.body(b.orElse)
 }
 
 func (r *reader) expr(e expr) {

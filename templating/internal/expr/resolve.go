@@ -80,17 +80,11 @@ func (r *resolver) stmt(node parse.Node) stmt {
 		}
 		return &printStmt{value: v, offset: int(n.Position())}
 	case *parse.IfNode:
-		return r.branch(&n.BranchNode, func(v expr, slots []int, body, orElse []stmt) stmt {
-			return &ifStmt{cond: v, slots: slots, body: body, orElse: orElse}
-		})
+		return &ifStmt{branch: r.branch(&n.BranchNode)}
 	case *parse.WithNode:
-		return r.branch(&n.BranchNode, func(v expr, slots []int, body, orElse []stmt) stmt {
-			return &withStmt{value: v, slots: slots, body: body, orElse: orElse}
-		})
+		return &ifStmt{branch: r.branch(&n.BranchNode), with: true}
 	case *parse.RangeNode:
-		return r.branch(&n.BranchNode, func(v expr, slots []int, body, orElse []stmt) stmt {
-			return &rangeStmt{over: v, slots: slots, body: body, orElse: orElse, offset: int(n.Pipe.Position())}
-		})
+		return &rangeStmt{branch: r.branch(&n.BranchNode), offset: int(n.Pipe.Position())}
 	case *parse.BreakNode:
 		return jumpStmt(signalBreak)
 	case *parse.ContinueNode:
@@ -104,7 +98,7 @@ func (r *resolver) stmt(node parse.Node) stmt {
 }
 
 // branch resolves if, with and range. Their declarations end with them.
-func (r *resolver) branch(n *parse.BranchNode, build func(v expr, slots []int, body, orElse []stmt) stmt) stmt {
+func (r *resolver) branch(n *parse.BranchNode) branch {
 	outer, inner, dotIsProperties := len(r.declared), r.inner, r.dotIsProperties
 	v := r.pipe(n.Pipe)
 	slots := r.declare(n.Pipe, v)
@@ -116,7 +110,7 @@ func (r *resolver) branch(n *parse.BranchNode, build func(v expr, slots []int, b
 	r.inner, r.dotIsProperties = inner, dotIsProperties
 	orElse := r.list(n.ElseList)
 	r.declared = r.declared[:outer]
-	return build(v, slots, body, orElse)
+	return branch{value: v, slots: slots, body: body, orElse: orElse}
 }
 
 // declare assigns slots to the $variables that a pipeline sets.

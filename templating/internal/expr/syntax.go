@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"text/template/parse"
 	"unicode"
@@ -29,7 +30,7 @@ func parseText(source string) (*parse.ListNode, *fault.Fault) {
 		return nil, syntaxFault(source, err)
 	}
 	if len(trees) > 1 || tree.Root == nil {
-		return nil, fault.Newf(defineOffset(source), insteadOfDefine, noDefine)
+		return nil, fault.Newf(defining.FindStringIndex(source)[0], insteadOfDefine, noDefine)
 	}
 	return tree.Root, nil
 }
@@ -39,6 +40,10 @@ var (
 	quoted = regexp.MustCompile("(?s)`[^`]*`|\"(?:\\\\.|[^\"\\\\])*\"|'(?:\\\\.|[^'\\\\])*'|/\\*.*?\\*/")
 	// action matches an expression, which may have }} in quotes.
 	action = regexp.MustCompile(`(?s)\{\{(?:` + quoted.String() + `|.)*?(?:\}\}|$)`)
+	// opening matches the beginning of an expression.
+	opening = regexp.MustCompile(`\{\{`)
+	// defining matches what gives a part of a text a name.
+	defining = regexp.MustCompile(`define|block`)
 )
 
 // expressionBytes returns how much of a text is in expressions, which bounds what parsing
@@ -62,16 +67,6 @@ func parseTree(source string, trees map[string]*parse.Tree) (tree *parse.Tree, e
 	tree = parse.New(treeName)
 	tree.Mode = parse.SkipFuncCheck // the resolver knows the functions, and suggests similar ones
 	return tree.Parse(source, "", "", trees)
-}
-
-func defineOffset(source string) int {
-	first := -1
-	for _, word := range []string{"define", "block"} {
-		if at := strings.Index(source, word); at >= 0 && (first < 0 || at < first) {
-			first = at
-		}
-	}
-	return first
 }
 
 // syntaxFault translates an error of the parser. The parser knows the line at
@@ -120,33 +115,16 @@ func orLiteral(faults []*fault.Fault, source string, names Names) {
 // failingAction returns the offset of the first expression that makes the text
 // unparsable, whatever follows.
 func failingAction(source string) int {
-	var starts []int
-	for at := 0; ; {
-		next := strings.Index(source[at:], "{{")
-		if next < 0 {
-			break
-		}
-		starts = append(starts, at+next)
-		at += next + 2
-	}
+	starts := opening.FindAllStringIndex(source, -1)
 	fails := func(i int) bool {
 		end := len(source)
 		if i+1 < len(starts) {
-			end = starts[i+1]
+			end = starts[i+1][0]
 		}
 		_, err := parseTree(source[:end], map[string]*parse.Tree{})
 		return err != nil && !strings.Contains(err.Error(), "unexpected EOF")
 	}
-	low, high := 0, len(starts)-1
-	for low < high {
-		middle := (low + high) / 2
-		if fails(middle) {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
-	return starts[low]
+	return starts[sort.Search(len(starts)-1, fails)][0]
 }
 
 // syntaxMistake translates a message of the parser. An empty cause keeps the

@@ -39,12 +39,6 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q is listed as %s, want %s", listed, got, want)
 		}
 	}
-	if got := DidYouMean("CAPACITI", []string{"NODES", "CAPACITY"}); got != "did you mean CAPACITY?" {
-		t.Errorf("got %q", got)
-	}
-	if got := DidYouMean("x", []string{"NODES"}); got != "" {
-		t.Errorf("got %q for a name that is not similar", got)
-	}
 }
 
 // TestAt checks that an error that becomes a fault keeps what it says of itself.

@@ -4,63 +4,45 @@ import (
 	"errors"
 	"net/netip"
 	"net/url"
-	"path"
 	"strconv"
 	"strings"
 
 	"akri.sh/akri/templating/internal/budget"
 	"akri.sh/akri/templating/internal/fault"
+	"akri.sh/akri/templating/internal/value"
 )
 
 var addressFunctions = []Function{
-	{Name: "urlParse", Group: "Addresses and paths",
-		What: "the parts of a URL: scheme, host, hostname, port, path, query, fragment, userinfo, opaque", min: 1, max: 1, slow: true,
-		Example: `(urlParse INSTANCE_PROPERTIES.URL).hostname`, Result: `"10.0.0.5"`,
-		run: text1e(urlParse)},
-	{Name: "urlJoin", Group: "Addresses and paths", What: "a URL assembled from such parts", min: 1, max: 1,
-		Example: `urlJoin (dict "scheme" "http" "host" "10.0.0.5:80" "path" "/x")`, Result: `"http://10.0.0.5:80/x"`,
-		run: urlJoin},
-	{Name: "joinHostPort", Group: "Addresses and paths", What: "HOST:PORT, with brackets around an IPv6 address", min: 2, max: 2,
-		Example: `joinHostPort "fe80::1" 554`, Result: `"[fe80::1]:554"`,
-		run: joinHostPort},
-	{Name: "splitHostPort", Group: "Addresses and paths",
-		What: "host and port of HOST:PORT; port is empty if there is none", min: 1, max: 1,
-		Example: `(splitHostPort "[fe80::1]:554").host`, Result: `"fe80::1"`,
-		run: text1e(splitHostPort)},
-	{Name: "isIP", Group: "Addresses and paths", What: "whether the string is an IP address", min: 1, max: 1,
-		Example: `isIP INSTANCE_PROPERTIES.IP`, Result: `true`,
-		run: text1e(func(s string) (any, error) {
+	{Name: "urlParse", What: "the parts of a URL: scheme, host, hostname, port, path, query, fragment, userinfo, opaque", takes: "string",
+		Example: `(urlParse INSTANCE_PROPERTIES.URL).hostname`, Result: `"10.0.0.5"`, slow: true,
+		Unlike: "has no port, and fails with the string in the message", run: urlParse},
+	{Name: "urlJoin", What: "a URL assembled from such parts", takes: "map", Unlike: "loses a userinfo that needs escapes",
+		Example: `urlJoin (dict "scheme" "http" "host" "10.0.0.5:80" "path" "/x")`, Result: `"http://10.0.0.5:80/x"`, run: urlJoin},
+	{Name: "joinHostPort", What: "HOST:PORT, with brackets around an IPv6 address", takes: "string any",
+		Example: `joinHostPort "fe80::1" 554`, Result: `"[fe80::1]:554"`, run: joinHostPort},
+	{Name: "splitHostPort", What: "host and port of HOST:PORT; port is empty if there is none", takes: "string",
+		Example: `(splitHostPort "[fe80::1]:554").host`, Result: `"fe80::1"`, run: splitHostPort},
+	{Name: "isIP", What: "whether the string is an IP address", takes: "string", Example: `isIP INSTANCE_PROPERTIES.IP`, Result: `true`,
+		run: plain(func(s string) bool {
 			_, err := netip.ParseAddr(s)
-			return err == nil, nil
+			return err == nil
 		})},
-	{Name: "isIPv6", Group: "Addresses and paths", What: "whether the string is an IPv6 address", min: 1, max: 1,
-		Example: `isIPv6 "fe80::1"`, Result: `true`,
-		run: text1e(func(s string) (any, error) {
+	{Name: "isIPv6", What: "whether the string is an IPv6 address", takes: "string", Example: `isIPv6 "fe80::1"`, Result: `true`,
+		run: plain(func(s string) bool {
 			address, err := netip.ParseAddr(s)
-			return err == nil && address.Is6() && !address.Is4In6(), nil
+			return err == nil && address.Is6() && !address.Is4In6()
 		})},
-	{Name: "cidrContains", Group: "Addresses and paths", What: "whether the network contains the IP address", min: 2, max: 2,
-		Example: `cidrContains "10.0.0.0/8" INSTANCE_PROPERTIES.IP`, Result: `true`,
-		run: cidrContains},
-	{Name: "base", Group: "Addresses and paths", What: "the last element of a path", min: 1, max: 1,
-		Example: `base "/dev/video0"`, Result: `"video0"`,
-		run: text1(path.Base)},
-	{Name: "dir", Group: "Addresses and paths", What: "a path without its last element", min: 1, max: 1, slow: true,
-		Example: `dir "/dev/video0"`, Result: `"/dev"`,
-		run: text1(path.Dir)},
-	{Name: "ext", Group: "Addresses and paths", What: "the extension of a path, from its last dot", min: 1, max: 1,
-		Example: `ext "a.mp4"`, Result: `".mp4"`,
-		run: text1(path.Ext)},
-	{Name: "clean", Group: "Addresses and paths", What: "the shortest form of a path", min: 1, max: 1, slow: true,
-		Example: `clean "/a//b/../c"`, Result: `"/a/c"`,
-		run: text1(path.Clean)},
-	{Name: "isAbs", Group: "Addresses and paths", What: "whether the path begins with /", min: 1, max: 1,
-		Example: `isAbs "/dev"`, Result: `true`,
-		run: text1e(func(s string) (any, error) { return path.IsAbs(s), nil })},
+	{Name: "cidrContains", What: "whether the network contains the IP address", takes: "string string",
+		Example: `cidrContains "10.0.0.0/8" INSTANCE_PROPERTIES.IP`, Result: `true`, run: cidrContains},
+	{Name: "base", What: "the last element of a path", takes: "string", Example: `base "/dev/video0"`, Result: `"video0"`},
+	{Name: "dir", What: "a path without its last element", takes: "string", slow: true, Example: `dir "/dev/video0"`, Result: `"/dev"`},
+	{Name: "ext", What: "the extension of a path, from its last dot", takes: "string", Example: `ext "a.mp4"`, Result: `".mp4"`},
+	{Name: "clean", What: "the shortest form of a path", takes: "string", slow: true, Example: `clean "/a//b/../c"`, Result: `"/a/c"`},
+	{Name: "isAbs", What: "whether the path begins with /", takes: "string", Example: `isAbs "/dev"`, Result: `true`},
 }
 
-func urlParse(s string) (any, error) {
-	u, err := url.Parse(s)
+func urlParse(_ *budget.Budget, args []any) (any, error) {
+	u, err := url.Parse(args[0].(string))
 	if err != nil {
 		return nil, errors.New("the string is not a URL") // err quotes the text, which may be a property
 	}
@@ -75,10 +57,8 @@ func urlParse(s string) (any, error) {
 }
 
 func urlJoin(_ *budget.Budget, args []any) (any, error) {
-	parts, err := mapArg(args, 0)
-	if err != nil {
-		return nil, err
-	}
+	parts, _ := value.AsMap(args[0])
+	var err error
 	part := func(name string) string {
 		s, ok := parts[name].(string)
 		if parts[name] != nil && !ok {
@@ -100,11 +80,8 @@ func urlJoin(_ *budget.Budget, args []any) (any, error) {
 }
 
 func joinHostPort(b *budget.Budget, args []any) (any, error) {
-	host, err := textArg(args, 0)
-	if err != nil {
-		return nil, err
-	}
-	port, err := toInt(args[1])
+	host := args[0].(string)
+	port, err := toInt(b, args[1:])
 	if n, _ := port.(int64); err != nil || n < 0 || n > 65535 {
 		return nil, errors.New("the port must be a whole number from 0 to 65535")
 	}
@@ -114,7 +91,8 @@ func joinHostPort(b *budget.Budget, args []any) (any, error) {
 	return host + ":" + strconv.FormatInt(port.(int64), 10), nil
 }
 
-func splitHostPort(s string) (any, error) {
+func splitHostPort(_ *budget.Budget, args []any) (any, error) {
+	s := args[0].(string)
 	host, port := s, ""
 	if inside, after, found := strings.Cut(strings.TrimPrefix(s, "["), "]"); found && strings.HasPrefix(s, "[") {
 		host, port = inside, strings.TrimPrefix(after, ":")
@@ -125,19 +103,11 @@ func splitHostPort(s string) (any, error) {
 }
 
 func cidrContains(_ *budget.Budget, args []any) (any, error) {
-	network, err := textArg(args, 0)
-	if err != nil {
-		return nil, err
-	}
-	s, err := textArg(args, 1)
-	if err != nil {
-		return nil, err
-	}
-	prefix, err := netip.ParsePrefix(network)
+	prefix, err := netip.ParsePrefix(args[0].(string))
 	if err != nil {
 		return nil, fault.Hintf("write it like 10.0.0.0/8", "argument 1 is not a network")
 	}
-	address, err := netip.ParseAddr(s)
+	address, err := netip.ParseAddr(args[1].(string))
 	if err != nil {
 		return nil, errors.New("argument 2 is not an IP address")
 	}

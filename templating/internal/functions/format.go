@@ -43,17 +43,14 @@ func join(b *budget.Budget, list []any, separator string) (string, error) {
 	}
 	size := len(separator) * (len(list) - 1)
 	for _, element := range list {
-		switch v := element.(type) {
-		case string:
-			size += len(v)
-		case nil, []any, map[string]any, value.Properties, value.Selector:
+		if element == nil || !value.IsScalar(element) {
 			return "", fault.Hintf("iterate over the list with range, or use toJson",
 				"a list that contains %s cannot become a string", value.KindName(element))
-		default:
-			size += 24
 		}
-		if size > budget.MaxObjectBytes {
-			break
+		if s, isText := element.(string); isText {
+			size += len(s)
+		} else {
+			size += 24
 		}
 	}
 	if err := b.Grow(size); err != nil {
@@ -68,10 +65,7 @@ func join(b *budget.Budget, list []any, separator string) (string, error) {
 		if i > 0 {
 			joined.WriteString(separator)
 		}
-		formatted, err := Text(b, element)
-		if err != nil {
-			return "", err
-		}
+		formatted, _ := Text(b, element) // which cannot fail for a scalar
 		joined.WriteString(formatted)
 	}
 	return joined.String(), nil

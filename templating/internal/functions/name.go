@@ -9,21 +9,20 @@ import (
 )
 
 var nameFunctions = []Function{
-	{Name: "dnsLabel", Group: "Names",
+	{Name: "dnsLabel", takes: "any+", slow: true,
 		What: "a name of at most 63 characters for any object: the arguments joined by -; a hash is appended if " +
-			"anything had to be changed, so that different devices keep different names", min: 1, max: -1, slow: true,
+			"anything had to be changed, so that different devices keep different names",
 		Example: `dnsLabel INSTANCE_NAME "Front Door"`, Result: `"cam-8120fe-front-door-34229bdd"`,
 		run: nameOf(63, isLabelByte, "-")},
-	{Name: "dnsSubdomain", Group: "Names", What: "as dnsLabel, with at most 253 characters and with dots", min: 1, max: -1, slow: true,
+	{Name: "dnsSubdomain", What: "as dnsLabel, with at most 253 characters and with dots", takes: "any+", slow: true,
 		Example: `dnsSubdomain "node.example.com" "cam"`, Result: `"node.example.com-cam"`,
 		run: nameOf(253, isSubdomainByte, "-.")},
-	{Name: "labelValue", Group: "Names",
-		What: "a value for a label: at most 63 letters, digits, dashes, underscores and dots", min: 1, max: -1, slow: true,
+	{Name: "labelValue", takes: "any+", slow: true,
+		What:    "a value for a label: at most 63 letters, digits, dashes, underscores and dots",
 		Example: `labelValue "rtsp://10.0.0.5"`, Result: `"rtsp---10.0.0.5-b16cb71d"`,
 		run: nameOf(63, isLabelValueByte, "-_.")},
-	{Name: "shortHash", Group: "Names", What: "eight hexadecimal digits that depend on all of the string", min: 1, max: 1, slow: true,
-		Example: `shortHash "a"`, Result: `"ca978112"`,
-		run: text1(shortHash)},
+	{Name: "shortHash", What: "eight hexadecimal digits that depend on all of the string", takes: "string", slow: true,
+		Example: `shortHash "a"`, Result: `"ca978112"`, run: plain(shortHash)},
 }
 
 func shortHash(s string) string {

@@ -7,103 +7,105 @@ import (
 	"akri.sh/akri/templating/internal/budget"
 )
 
+const (
+	asGo      = "formats lists, maps and large numbers as Go does"
+	belowZero = "fails for a negative N"
+)
+
 var textFunctions = []Function{
-	{Name: "cat", Group: "Strings", What: "the arguments with spaces between them", min: 1, max: -1, deep: true,
+	{Name: "cat", What: "the arguments with spaces between them", takes: "any+", deep: true, Unlike: asGo,
 		Example: `cat "on" (first NODES)`, Result: `"on node-a"`,
 		run: func(b *budget.Budget, args []any) (any, error) { return join(b, args, " ") }},
-	{Name: "indent", Group: "Strings", What: "each line indented by N spaces", min: 2, max: 2,
-		Example: `indent 2 "a\nb"`, Result: `"  a\n  b"`,
-		run: func(b *budget.Budget, args []any) (any, error) { return indent(b, args, "") }},
-	{Name: "nindent", Group: "Strings", What: "as indent, on a new line", min: 2, max: 2,
-		Example: `nindent 2 "a"`, Result: `"\n  a"`,
-		run: func(b *budget.Budget, args []any) (any, error) { return indent(b, args, "\n") }},
-	{Name: "repeat", Group: "Strings", What: "the string N times", min: 2, max: 2,
-		Example: `repeat 3 "ab"`, Result: `"ababab"`,
-		run: repeat},
-	{Name: "substr", Group: "Strings",
-		What: "the characters from position A up to, but not including, B; to the end for a negative B", min: 3, max: 3,
+	{Name: "indent", What: "each line indented by N spaces", takes: "count string", Unlike: belowZero,
+		Example: `indent 2 "a\nb"`, Result: `"  a\n  b"`, run: indent("")},
+	{Name: "nindent", What: "as indent, on a new line", takes: "count string", Unlike: belowZero,
+		Example: `nindent 2 "a"`, Result: `"\n  a"`, run: indent("\n")},
+	{Name: "repeat", What: "the string N times", takes: "int string", Unlike: belowZero, Example: `repeat 3 "ab"`, Result: `"ababab"`,
+		run: func(b *budget.Budget, args []any) (any, error) {
+			times, s := int(min(max(args[0].(int64), 0), budget.MaxObjectBytes+1)), args[1].(string)
+			if err := b.Grow(times * len(s)); err != nil {
+				return nil, err
+			}
+			return strings.Repeat(s, times), nil
+		}},
+	{Name: "substr", What: "the characters from position A up to, but not including, B; to the end for a negative B",
+		takes: "count count string", Unlike: "counts bytes, and fails beyond the end",
 		Example: `substr 1 3 "camera"`, Result: `"am"`,
-		run: substring},
-	{Name: "trimAll", Group: "Strings", What: "the second argument without the characters of the first at both ends", min: 2, max: 2,
-		Example: `trimAll "/" "/a/b/"`, Result: `"a/b"`,
-		run: text2(func(cutset, s string) string { return strings.Trim(s, cutset) })},
-	{Name: "nospace", Group: "Strings", What: "the string without white space", min: 1, max: 1, slow: true,
-		Example: `nospace "a b c"`, Result: `"abc"`,
-		run: sprigText("nospace")},
-	{Name: "abbrev", Group: "Strings", What: "at most N characters, with ... at the end if shortened; N is at least 4", min: 2, max: 2,
-		Example: `abbrev 5 "camera"`, Result: `"ca..."`,
-		run: count1text1(abbreviate)},
-	{Name: "wrap", Group: "Strings", What: "the string broken at spaces into lines of at most N characters", min: 2, max: 2, slow: true,
-		Example: `wrap 5 "one two"`, Result: `"one\ntwo"`,
-		run: wrap},
-	{Name: "upper", Group: "Strings", What: "in upper case", min: 1, max: 1,
-		Example: `upper "abc"`, Result: `"ABC"`,
-		run: text1(strings.ToUpper)},
-	{Name: "lower", Group: "Strings", What: "in lower case", min: 1, max: 1,
-		Example: `lower "ABC"`, Result: `"abc"`,
-		run: text1(strings.ToLower)},
-	{Name: "trim", Group: "Strings", What: "the string without white space at both ends", min: 1, max: 1,
-		Example: `trim "  a "`, Result: `"a"`,
-		run: text1(strings.TrimSpace)},
-	{Name: "trimPrefix", Group: "Strings", What: "the second argument without the first at its beginning", min: 2, max: 2,
-		Example: `trimPrefix "rtsp://" "rtsp://10.0.0.5"`, Result: `"10.0.0.5"`,
-		run: text2(func(prefix, s string) string { return strings.TrimPrefix(s, prefix) })},
-	{Name: "trimSuffix", Group: "Strings", What: "the second argument without the first at its end", min: 2, max: 2,
-		Example: `trimSuffix "/" "a/"`, Result: `"a"`,
-		run: text2(func(suffix, s string) string { return strings.TrimSuffix(s, suffix) })},
-	{Name: "hasPrefix", Group: "Strings", What: "whether the second argument begins with the first", min: 2, max: 2,
-		Example: `hasPrefix "ca" "camera"`, Result: `true`,
-		run: text2(func(prefix, s string) bool { return strings.HasPrefix(s, prefix) })},
-	{Name: "hasSuffix", Group: "Strings", What: "whether the second argument ends with the first", min: 2, max: 2,
-		Example: `hasSuffix "ra" "camera"`, Result: `true`,
-		run: text2(func(suffix, s string) bool { return strings.HasSuffix(s, suffix) })},
-	{Name: "contains", Group: "Strings", What: "whether the second argument contains the first", min: 2, max: 2,
-		Example: `contains "mer" "camera"`, Result: `true`,
-		run: text2(func(part, s string) bool { return strings.Contains(s, part) })},
-	{Name: "replace", Group: "Strings",
-		What: "the third argument with each occurrence of the first replaced by the second", min: 3, max: 3, slow: true,
-		Example: `replace "." "-" "a.b.c"`, Result: `"a-b-c"`,
-		run: replace},
-	{Name: "trunc", Group: "Strings", What: "the first N characters; the last N for a negative N", min: 2, max: 2,
+		run: func(_ *budget.Budget, args []any) (any, error) {
+			from, to, runes := args[0].(int64), args[1].(int64), []rune(args[2].(string))
+			if to < 0 || to > int64(len(runes)) {
+				to = int64(len(runes))
+			}
+			return string(runes[min(max(from, 0), to):to]), nil
+		}},
+	{Name: "trimAll", What: "the second argument without the characters of the first at both ends", takes: "string string",
+		Example: `trimAll "/" "/a/b/"`, Result: `"a/b"`},
+	{Name: "nospace", What: "the string without white space", takes: "string", slow: true, Example: `nospace "a b c"`, Result: `"abc"`},
+	{Name: "abbrev", What: "at most N characters, with ... at the end if shortened; N is at least 4", takes: "count string",
+		Example: `abbrev 5 "camera"`, Result: `"ca..."`, Unlike: "counts bytes",
+		run: func(_ *budget.Budget, args []any) (any, error) {
+			const dots = "..."
+			n, s := int(args[0].(int64)), args[1].(string)
+			if n <= len(dots) || utf8.RuneCountInString(s) <= n {
+				return s, nil
+			}
+			return truncate(n-len(dots), s) + dots, nil
+		}},
+	{Name: "wrap", What: "the string broken at spaces into lines of at most N bytes", takes: "count string", slow: true,
+		Example: `wrap 5 "one two"`, Result: `"one\ntwo"`},
+	{Name: "upper", What: "in upper case", takes: "string", Example: `upper "abc"`, Result: `"ABC"`},
+	{Name: "lower", What: "in lower case", takes: "string", Example: `lower "ABC"`, Result: `"abc"`},
+	{Name: "title", What: "each word with an upper-case first letter", takes: "string", slow: true,
+		Example: `title "front door"`, Result: `"Front Door"`},
+	{Name: "untitle", What: "each word with a lower-case first letter", takes: "string", slow: true,
+		Example: `untitle "Front Door"`, Result: `"front door"`},
+	{Name: "swapcase", What: "lower-case letters in upper case and the reverse", takes: "string", slow: true,
+		Example: `swapcase "aB"`, Result: `"Ab"`},
+	{Name: "snakecase", What: "words joined by _", takes: "string", slow: true, Example: `snakecase "FrontDoor"`, Result: `"front_door"`},
+	{Name: "camelcase", What: "words with upper-case first letters, joined", takes: "string", slow: true,
+		Example: `camelcase "front_door"`, Result: `"FrontDoor"`},
+	{Name: "kebabcase", What: "words joined by -", takes: "string", slow: true, Example: `kebabcase "FrontDoor"`, Result: `"front-door"`},
+	{Name: "initials", What: "the first letter of each word", takes: "string", slow: true, Example: `initials "front door"`, Result: `"fd"`},
+	{Name: "trim", What: "the string without white space at both ends", takes: "string", Example: `trim "  a "`, Result: `"a"`},
+	{Name: "trimPrefix", What: "the second argument without the first at its beginning", takes: "string string",
+		Example: `trimPrefix "rtsp://" "rtsp://10.0.0.5"`, Result: `"10.0.0.5"`},
+	{Name: "trimSuffix", What: "the second argument without the first at its end", takes: "string string",
+		Example: `trimSuffix "/" "a/"`, Result: `"a"`},
+	{Name: "hasPrefix", What: "whether the second argument begins with the first", takes: "string string",
+		Example: `hasPrefix "ca" "camera"`, Result: `true`},
+	{Name: "hasSuffix", What: "whether the second argument ends with the first", takes: "string string",
+		Example: `hasSuffix "ra" "camera"`, Result: `true`},
+	{Name: "contains", What: "whether the second argument contains the first", takes: "string string",
+		Example: `contains "mer" "camera"`, Result: `true`},
+	{Name: "replace", What: "the third argument with each occurrence of the first replaced by the second", takes: "string string string",
+		Example: `replace "." "-" "a.b.c"`, Result: `"a-b-c"`, slow: true,
+		bound: func(b *budget.Budget, args []any) error {
+			old, with, s := args[0].(string), args[1].(string), args[2].(string)
+			return b.Grow(len(s) + strings.Count(s, old)*(len(with)-len(old)))
+		}},
+	{Name: "trunc", What: "the first N characters; the last N for a negative N", takes: "count string", Unlike: "counts bytes",
 		Example: `trunc 3 "camera"`, Result: `"cam"`,
-		run: count1text1(truncate)},
-	{Name: "quote", Group: "Strings", What: "in double quotes, with escapes", min: 1, max: 1,
-		Example: `quote "a"`, Result: `"\"a\""`,
+		run: func(_ *budget.Budget, args []any) (any, error) {
+			return truncate(int(args[0].(int64)), args[1].(string)), nil
+		}},
+	{Name: "quote", What: "in double quotes, with escapes", takes: "any", Example: `quote "a"`, Result: `"\"a\""`, Unlike: asGo,
 		run: func(b *budget.Budget, args []any) (any, error) { return formatVerb(b, "%q", args[0]) }},
-	{Name: "squote", Group: "Strings", What: "in single quotes", min: 1, max: 1,
-		Example: `squote "a"`, Result: `"'a'"`,
+	{Name: "squote", What: "in single quotes", takes: "any", Example: `squote "a"`, Result: `"'a'"`, Unlike: asGo,
 		run: func(b *budget.Budget, args []any) (any, error) {
 			formatted, err := Text(b, args[0])
 			return "'" + formatted + "'", err
 		}},
-	{Name: "toString", Group: "Strings", What: "any value as a string: lists as a,b", min: 1, max: 1, deep: true,
+	{Name: "toString", What: "any value as a string: lists as a,b", takes: "any", deep: true, Unlike: asGo,
 		Example: `CAPACITY | toString`, Result: `"5"`,
 		run: func(b *budget.Budget, args []any) (any, error) { return Text(b, args[0]) }},
-	{Name: "print", Group: "Strings", What: "the arguments one after the other", min: 0, max: -1, deep: true,
-		Example: `print "cam-" CAPACITY`, Result: `"cam-5"`,
-		run: printAll},
-	{Name: "printf", Group: "Strings",
-		What: "a string with %s, %d, %v, %q, %t, %f, %g, %e, %x, %X, %o, %b and %c filled in; widths to 1024", min: 1, max: -1,
-		Example: `printf "%s-%03d" "cam" 7`, Result: `"cam-007"`,
-		run: printf},
+	{Name: "print", What: "the arguments one after the other", takes: "any*", deep: true,
+		Example: `print "cam-" CAPACITY`, Result: `"cam-5"`, run: printAll},
+	{Name: "printf", What: "a string with %s, %d, %v, %q, %t, %f, %g, %e, %x, %X, %o, %b and %c filled in; widths to 1024",
+		takes: "string any*", Example: `printf "%s-%03d" "cam" 7`, Result: `"cam-007"`, run: printf},
 }
 
-func replace(b *budget.Budget, args []any) (any, error) {
-	var texts [3]string
-	for i := range texts {
-		var err error
-		if texts[i], err = textArg(args, i); err != nil {
-			return nil, err
-		}
-	}
-	old, with, s := texts[0], texts[1], texts[2]
-	if err := b.Grow(len(s) + strings.Count(s, old)*(len(with)-len(old))); err != nil {
-		return nil, err
-	}
-	return strings.ReplaceAll(s, old, with), nil
-}
-
-func truncate(n int, s string) any {
+// truncate returns the first n characters, or the last for a negative n.
+func truncate(n int, s string) string {
 	count := utf8.RuneCountInString(s)
 	if max(n, -n) >= count {
 		return s
@@ -137,97 +139,13 @@ func printAll(b *budget.Budget, args []any) (any, error) {
 	return strings.Join(parts, ""), nil
 }
 
-func indent(b *budget.Budget, args []any, before string) (any, error) {
-	n, err := smallArg(args, 0)
-	if err != nil {
-		return nil, err
-	}
-	s, err := textArg(args, 1)
-	if err != nil {
-		return nil, err
-	}
-	n = max(n, 0)
-	if err := b.Grow(len(s) + n*(strings.Count(s, "\n")+1)); err != nil {
-		return nil, err
-	}
-	pad := strings.Repeat(" ", n)
-	return before + pad + strings.ReplaceAll(s, "\n", "\n"+pad), nil
-}
-
-func repeat(b *budget.Budget, args []any) (any, error) {
-	n, err := intArg(args, 0)
-	if err != nil {
-		return nil, err
-	}
-	s, err := textArg(args, 1)
-	if err != nil {
-		return nil, err
-	}
-	times := int(min(max(n, 0), budget.MaxObjectBytes+1))
-	if err := b.Grow(times * len(s)); err != nil {
-		return nil, err
-	}
-	return strings.Repeat(s, times), nil
-}
-
-func substring(_ *budget.Budget, args []any) (any, error) {
-	from, err := smallArg(args, 0)
-	if err != nil {
-		return nil, err
-	}
-	to, err := smallArg(args, 1)
-	if err != nil {
-		return nil, err
-	}
-	s, err := textArg(args, 2)
-	if err != nil {
-		return nil, err
-	}
-	runes := []rune(s)
-	if to < 0 || to > len(runes) {
-		to = len(runes)
-	}
-	return string(runes[min(max(from, 0), to):to]), nil
-}
-
-func abbreviate(n int, s string) any {
-	const dots = "..."
-	runes := []rune(s)
-	if n <= len(dots) || len(runes) <= n {
-		return s
-	}
-	return string(runes[:n-len(dots)]) + dots
-}
-
-// wrap breaks lines at spaces only. A longer word stays whole.
-func wrap(b *budget.Budget, args []any) (any, error) {
-	n, err := smallArg(args, 0)
-	if err != nil {
-		return nil, err
-	}
-	s, err := textArg(args, 1)
-	if err != nil {
-		return nil, err
-	}
-	if err := b.Allocate(int64(len(s) + budget.StringHeader*(strings.Count(s, " ")+1))); err != nil {
-		return nil, err
-	}
-	var out strings.Builder
-	out.Grow(len(s))
-	column := 0
-	for i, word := range strings.Split(s, " ") {
-		width := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case column+1+width > n:
-			out.WriteByte('\n')
-			column = 0
-		default:
-			out.WriteByte(' ')
-			column++
+func indent(before string) impl {
+	return func(b *budget.Budget, args []any) (any, error) {
+		n, s := int(max(args[0].(int64), 0)), args[1].(string)
+		if err := b.Grow(len(s) + n*(strings.Count(s, "\n")+1)); err != nil {
+			return nil, err
 		}
-		out.WriteString(word)
-		column += width
+		pad := strings.Repeat(" ", n)
+		return before + pad + strings.ReplaceAll(s, "\n", "\n"+pad), nil
 	}
-	return out.String(), nil
 }

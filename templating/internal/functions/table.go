@@ -3,8 +3,8 @@ package functions
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"akri.sh/akri/templating/internal/budget"
 	"akri.sh/akri/templating/internal/fault"
@@ -18,9 +18,19 @@ type Function struct {
 	What  string // what it returns, without the name
 	// Example is an expression, without braces, and Result its value as JSON.
 	Example, Result string
+	// Unlike says how sprig's function of that name differs, for which reason it is not called.
+	Unlike string
+	// Sprig is set if sprig's function of that name is called.
+	Sprig bool
 
-	min, max int // arguments; max < 0: any number
-	run      impl
+	// takes names the kinds of the arguments: see kinds and parametersOf.
+	takes      string
+	parameters parameters
+	// bound refuses or pays for a call of sprig's function whose cost is more than that of its
+	// arguments and its result.
+	bound func(b *budget.Budget, args []any) error
+	// run is Akri's own function; nil in an entry for sprig's.
+	run impl
 	// deep functions visit all of a list or map, not only its first level.
 	deep bool
 	// slow functions take some ten nanoseconds per byte of text, and as much
@@ -28,80 +38,69 @@ type Function struct {
 	slow bool
 }
 
-// impl computes a function. It pays before it creates a value larger than its
-// arguments.
+// impl computes a function. Its arguments have the kinds that the entry names. It pays before
+// it creates a value larger than its arguments.
 type impl func(b *budget.Budget, args []any) (any, error)
 
-// table is assembled from the groups, sorted by name.
-var table = func() []Function {
-	all := slices.Concat(choiceFunctions, textFunctions, caseFunctions, nameFunctions, numberFunctions, listFunctions,
-		mapFunctions, encodingFunctions, regexFunctions, addressFunctions, versionFunctions)
-	slices.SortFunc(all, func(a, b Function) int { return strings.Compare(a.Name, b.Name) })
+// groups are the functions by the headings under which they are documented.
+var groups = map[string][]Function{
+	"Choosing": choiceFunctions, "Strings": textFunctions, "Names": nameFunctions, "Numbers": numberFunctions, "Lists": listFunctions,
+	"Maps": mapFunctions, "Encoding": encodingFunctions, "Regular expressions": regexFunctions,
+	"Addresses and paths": addressFunctions, "Versions": versionFunctions,
+}
+
+// table has all functions by name.
+var table = func() map[string]*Function {
+	all := map[string]*Function{}
+	for group, functions := range groups {
+		for _, f := range functions {
+			f.Group, f.parameters = group, parametersOf(f.takes)
+			if f.run == nil {
+				f.Sprig, f.run = true, plain(sprigs[f.Name])
+			}
+			if all[f.Name] != nil { // a programming error: every test fails
+				panic(f.Name + " is in the table twice")
+			}
+			all[f.Name] = &f
+		}
+	}
 	return all
 }()
 
-// Table returns all functions, sorted by name.
-func Table() []Function { return slices.Clone(table) }
+var names = slices.Sorted(maps.Keys(table))
 
 // Names returns the names of all functions, sorted.
-func Names() []string {
-	names := make([]string, len(table))
-	for i, f := range table {
-		names[i] = f.Name
-	}
-	return names
-}
+func Names() []string { return slices.Clone(names) }
 
 // Lookup returns the function of that name.
 func Lookup(name string) (*Function, bool) {
-	i, found := slices.BinarySearchFunc(table, name, func(f Function, name string) int {
-		return strings.Compare(f.Name, name)
-	})
-	if !found {
-		return nil, false
-	}
-	return &table[i], true
+	f, found := table[name]
+	return f, found
 }
 
 // CheckCount returns an error if the function does not take n arguments.
 func (f *Function) CheckCount(n int) error {
-	if n >= f.min && (f.max < 0 || n <= f.max) {
+	if p := f.parameters; n >= p.min && n <= p.max {
 		return nil
 	}
-	return fault.Hintf("write it as in {{ "+f.Example+" }}", "%s takes %s, not %d", f.Name, f.arity(), n)
+	return fault.Hintf("write it as in {{ "+f.Example+" }}", "%s takes %s, not %d", f.Name, f.parameters.count(), n)
 }
 
-// arity describes how many arguments a function takes.
-func (f *Function) arity() string {
-	plural := func(n int) string {
-		if n == 1 {
-			return "1 argument"
-		}
-		return fmt.Sprintf("%d arguments", n)
-	}
-	switch {
-	case f.max < 0:
-		return "at least " + plural(f.min)
-	case f.min == f.max:
-		return plural(f.min)
-	}
-	return fmt.Sprintf("%d to %s", f.min, plural(f.max))
-}
-
-// Call pays for the arguments, calls the function and pays for the result.
+// Call pays for the arguments, checks them, calls the function and pays for the result.
 func (f *Function) Call(b *budget.Budget, args []any) (any, error) {
 	for _, arg := range args {
-		var err error
-		if f.deep {
-			err = b.Measure(arg)
-		} else {
-			err = f.pay(b, arg)
-		}
-		if err != nil {
+		if err := f.pay(b, arg); err != nil {
 			return nil, err
 		}
 	}
-	result, err := f.run(b, args)
+	err := f.parameters.check(args)
+	if err == nil && f.bound != nil {
+		err = f.bound(b, args)
+	}
+	var result any
+	if err == nil {
+		result, err = f.run(b, args)
+	}
 	if err != nil {
 		return nil, f.addName(err)
 	}
@@ -112,14 +111,14 @@ func (f *Function) Call(b *budget.Budget, args []any) (any, error) {
 }
 
 func (f *Function) pay(b *budget.Budget, arg any) error {
+	if f.deep {
+		return b.Measure(arg)
+	}
 	s, ok := arg.(string)
 	if !ok || !f.slow {
 		return b.Step(shallowSteps(arg))
 	}
-	if err := b.Step(2 + int64(len(s))); err != nil {
-		return err
-	}
-	return b.Allocate(2 * int64(len(s)))
+	return b.Pay(2+int64(len(s)), 2*int64(len(s)))
 }
 
 // addName prefixes an error with the function's name, unless the error reads better
@@ -137,14 +136,10 @@ func (f *Function) addName(err error) error {
 
 // shallowSteps returns the work of visiting the first level of a value.
 func shallowSteps(v any) int64 {
-	switch v := v.(type) {
-	case string:
-		return 2 + int64(len(v))/64
-	case []any:
-		return 2 + int64(len(v))/8
-	}
-	m, _ := value.AsMap(v)
-	return 2 + int64(len(m))/8
+	text, _ := v.(string)
+	list, _ := v.([]any)
+	fields, _ := value.AsMap(v)
+	return int64(2 + len(text)/64 + len(list)/8 + len(fields)/8)
 }
 
 // shallowBytes returns the memory of the first level of a value.

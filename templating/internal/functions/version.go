@@ -11,11 +11,10 @@ import (
 )
 
 var versionFunctions = []Function{
-	{Name: "semver", Group: "Versions",
-		What: "the parts of a semantic version: major, minor, patch, prerelease, metadata", min: 1, max: 1, slow: true,
-		Example: `(semver "1.2.3-rc1").minor`, Result: `2`,
-		run: text1e(func(s string) (any, error) {
-			v, err := version(s)
+	{Name: "semver", What: "the parts of a semantic version: major, minor, patch, prerelease, metadata", takes: "string", slow: true,
+		Example: `(semver "1.2.3-rc1").minor`, Result: `2`, Unlike: "returns an object with methods",
+		run: func(_ *budget.Budget, args []any) (any, error) {
+			v, err := version(args[0].(string))
 			if err != nil {
 				return nil, err
 			}
@@ -26,32 +25,22 @@ var versionFunctions = []Function{
 				"major": int64(v.Major()), "minor": int64(v.Minor()), "patch": int64(v.Patch()),
 				"prerelease": v.Prerelease(), "metadata": v.Metadata(),
 			}, nil
-		})},
-	{Name: "semverCompare", Group: "Versions", What: "whether a version is within a range", min: 2, max: 2, slow: true,
-		Example: `semverCompare ">=1.2, <2" "1.4.0"`, Result: `true`,
+		}},
+	{Name: "semverCompare", What: "whether a version is within a range", takes: "string string", slow: true,
+		Example: `semverCompare ">=1.2, <2" "1.4.0"`, Result: `true`, Unlike: "fails with the strings in the message",
 		run: func(b *budget.Budget, args []any) (any, error) {
-			ranges, err := textArg(args, 0)
-			if err != nil {
-				return nil, err
-			}
-			s, err := textArg(args, 1)
-			if err != nil {
-				return nil, err
-			}
+			ranges := args[0].(string)
 			if len(ranges) > maxPattern {
 				return nil, b.Exhaustf("", "ranges of versions are limited to %d bytes", maxPattern)
 			}
-			if err := b.Step(int64(64 * len(ranges))); err != nil {
-				return nil, err
-			}
-			if err := b.Allocate(int64(64 * len(ranges))); err != nil {
+			if err := b.Pay(int64(64*len(ranges)), int64(64*len(ranges))); err != nil {
 				return nil, err
 			}
 			constraint, err := semver.NewConstraint(ranges)
 			if err != nil {
 				return nil, fault.Hintf("write it like >=1.2, <2", "argument 1 is not a range of versions")
 			}
-			v, err := version(s)
+			v, err := version(args[1].(string))
 			if err != nil {
 				return nil, err
 			}

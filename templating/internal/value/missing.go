@@ -1,6 +1,8 @@
 package value
 
 import (
+	"cmp"
+
 	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating/internal/fault"
 )
@@ -9,16 +11,14 @@ import (
 // the author wrote the map; it may be empty.
 func Missing(of any, key, written string) error {
 	m, _ := AsMap(of)
-	what, known := "key", Keys(m)
+	what, unwritten, known := "key", "MAP", Keys(m)
 	if _, property := of.(Properties); property {
-		what = "property"
+		what, unwritten = "property", "INSTANCE_PROPERTIES"
 	}
-	if written == "" {
-		written = "MAP"
-	}
+	written = cmp.Or(written, unwritten)
 	quoted := fault.Quote(key, fault.MaxName)
 	hint := "write {{ get " + text.Truncate(written, fault.MaxName) + " " + quoted + ` | default "..." }} if it is optional`
-	if near := fault.Nearest(key, known); near != "" {
+	if near := text.Nearest(key, known); near != "" {
 		hint = "did you mean " + fault.Quote(near, fault.MaxName) + "? " + hint
 	}
 	return fault.Hintf(hint, "%s %s does not exist; known: %s", what, quoted, fault.ListNames(known))

@@ -3,24 +3,10 @@ package fault
 import (
 	"slices"
 	"strings"
-
-	"akri.sh/akri/internal/text"
 )
 
 // maxKnown is how many known names a message lists.
 const maxKnown = 10
-
-// Nearest returns the known name most similar to the given one, or "" if none is
-// similar; see [text.Nearest].
-func Nearest(name string, known []string) string { return text.Nearest(name, known) }
-
-// DidYouMean returns a hint, or "" if no known name is similar.
-func DidYouMean(name string, known []string) string {
-	if near := Nearest(name, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return ""
-}
 
 // ListNames lists names in a message: sorted, at most maxKnown of them.
 func ListNames(names []string) string {
