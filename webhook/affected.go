@@ -51,11 +51,6 @@ func (c *Chain) listAffected(ctx context.Context, r admissionRequest) (affectedI
 	if len(result.names) == 0 {
 		return result, nil
 	}
-	release, err := c.reserve(ctx, r, renderingBytes)
-	if err != nil {
-		return result, []Finding{tooBusy(err)}
-	}
-	defer release()
 	for _, name := range result.names { // the first one that is not being deleted
 		instance, err := c.readAffected(ctx, r, name)
 		if err != nil {
@@ -70,7 +65,7 @@ func (c *Chain) listAffected(ctx context.Context, r admissionRequest) (affectedI
 }
 
 // readAffected returns an Instance with the properties that it will have after the update, or
-// nil if it is no longer affected. The caller has reserved memory for it.
+// nil if it is no longer affected.
 func (c *Chain) readAffected(ctx context.Context, r admissionRequest, name string) (*v0.Instance, error) {
 	instance := &v0.Instance{}
 	if err := c.live.Get(ctx, client.ObjectKey{Namespace: r.configuration.Namespace, Name: name}, instance); err != nil {

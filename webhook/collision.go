@@ -9,13 +9,13 @@ import (
 // collision reports whether another device, or a template of the other list, would
 // also own one of a template's objects. (Two templates of the same list fail to
 // render.) private is set if names may have properties of an existing device.
-func (r guessRound) collision(tmpl *candidate, objects []outline, private bool) (message string, found bool) {
+func (r round) collision(tmpl *candidate, objects []rendered, private bool) (message string, found bool) {
 	others := r.second.objectsOf(tmpl)
 	if tmpl.level == templating.ConfigurationLevel {
 		others = r.first.objects
 	}
 	for _, object := range objects {
-		if object.onConflict == templating.ConflictSkip {
+		if object.Directives.OnConflict == templating.ConflictSkip {
 			continue // the author wants to share it
 		}
 		for _, other := range others {
@@ -25,9 +25,9 @@ func (r guessRound) collision(tmpl *candidate, objects []outline, private bool) 
 			hidden := private && tmpl.namedByDevice()
 			switch name := object.ref.Name; {
 			case tmpl.level == templating.ConfigurationLevel && hidden:
-				return fmt.Sprintf("what a device gives is also the name of an object of %s", other.origin), true
+				return fmt.Sprintf("what a device gives is also the name of an object of %s", other.Origin), true
 			case tmpl.level == templating.ConfigurationLevel:
-				return fmt.Sprintf("%q is also the name of an object of %s", name, other.origin), true
+				return fmt.Sprintf("%q is also the name of an object of %s", name, other.Origin), true
 			case hidden:
 				return "two devices on one node get the same name, and thus the same object: build it from INSTANCE_NAME", true
 			default:

@@ -2,18 +2,16 @@ package webhook
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/controller/confine"
-	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/templating"
 )
 
 // configurationNamed returns a Configuration with one template of that
@@ -27,30 +25,18 @@ func configurationNamed(name string) *v0.Configuration {
 	return configuration
 }
 
-// simulateName simulates a Configuration with one template of that metadata.name.
-func simulateName(t *testing.T, name string) (*simulation, *candidate) {
+// rendering returns a review of a Configuration's templates that has not rendered them yet.
+func rendering(t *testing.T, configuration *v0.Configuration) *objectReview {
 	t.Helper()
-	configuration := configurationNamed(name)
 	compiled, findings := checkTemplates(configuration, confine.Policy{})
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	s := simulate(t.Context(), configuration, compiled, newDeviceFactory(configuration, compiled, nil),
-		func(templating.Object, templating.Values) (m advice.Member, none []Finding) { return m, nil }, func() bool { return true })
-	return s, &candidate{level: templating.InstanceLevel, place: "spec.instanceBrokerResources[0]"}
-}
-
-// No template renders two different objects for one device today. The check guards
-// against future functions.
-func TestUnstable(t *testing.T) {
-	s, tmpl := simulateName(t, "{{ INSTANCE_NAME }}")
-	if _, findings := s.evaluate(tmpl); len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	s.repeated.first.objects[0].digest = digestOf(map[string]any{"now": "12:01"})
-	_, findings := s.evaluate(tmpl)
-	if len(findings) != 1 || findings[0].Level != Deny || findings[0].Path != "spec.instanceBrokerResources[0]" {
-		t.Errorf("findings are %v", findings)
+	mapper := meta.NewDefaultRESTMapper(nil)
+	return &objectReview{
+		Chain: &Chain{cluster: &cluster{mapper: mapper}}, r: admissionRequest{configuration: configuration}, compiled: compiled,
+		candidates: newCandidates(configuration, compiled, mapper), devices: newDeviceFactory(configuration, compiled, nil),
+		advised: map[string]bool{},
 	}
 }
 
@@ -73,26 +59,29 @@ func TestCollisionsQuoteNoDevice(t *testing.T) {
 	expect(t, err, `the same name "settings"`) // the author's own text
 }
 
-// A template is valid if it is valid for one of the guesses.
+// A template is valid if it is valid for one of the guesses. Guesses that make up the same are
+// tried once.
 func TestGuesses(t *testing.T) {
-	for name, want := range map[string]int{
-		"{{ INSTANCE_NAME }}":                                     1, // nothing to guess
-		"c-{{ INSTANCE_PROPERTIES.K }}":                           3,
-		"c-{{ add 1 (INSTANCE_PROPERTIES.K | int) }}":             2, // not the text
-		"c-{{ index (splitList \"-\" INSTANCE_PROPERTIES.K) 1 }}": 1, // only the text
+	for name, want := range map[string][]bool{
+		"{{ INSTANCE_NAME }}":                                     {true}, // nothing to guess
+		"c-{{ INSTANCE_PROPERTIES.K }}":                           {true, true},
+		"c-{{ INSTANCE_PROPERTIES.DEVICE_IP }}":                   {true, true, true},
+		"c-{{ add 1 (INSTANCE_PROPERTIES.K | int) }}":             {true, false},
+		"c-{{ index (splitList \"-\" INSTANCE_PROPERTIES.K) 1 }}": {false, true},
 	} {
-		s, tmpl := simulateName(t, name)
-		alternatives, findings := s.evaluate(tmpl)
-		if len(findings) > 0 {
-			t.Errorf("%s: %v", name, findings)
+		o := rendering(t, configurationNamed(name))
+		var valid []bool
+		for _, guess := range o.devices.distinctGuesses() {
+			object, findings := o.choose(o.render(t.Context(), guess), o.candidates[0])
+			valid = append(valid, object != nil && len(findings) == 0)
 		}
-		if len(alternatives) != want {
-			t.Errorf("%s has %d alternatives, want %d", name, len(alternatives), want)
+		if !slices.Equal(valid, want) {
+			t.Errorf("%s: valid are %v, want %v", name, valid, want)
 		}
 	}
 }
 
-// Without time to complete a round, a template that fails is denied for its own
+// Without time to render all lists, a template that fails is denied for its own
 // reason. If none fails, the time is the reason.
 func TestNoTime(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -101,34 +90,32 @@ func TestNoTime(t *testing.T) {
 		"{{ INSTANCE_NAME }}":  "the templates take too long to render",
 		`c-{{ fail "never" }}`: "metadata.name",
 	} {
-		configuration := configurationNamed(name)
-		compiled, findings := checkTemplates(configuration, confine.Policy{})
-		if len(findings) > 0 {
-			t.Fatal(findings)
-		}
-		findings = rendering(ctx, configuration, compiled)
+		findings := rendering(t, configurationNamed(name)).checkObjects(ctx)
 		if len(findings) != 1 || findings[0].Level != Deny || !strings.Contains(findings[0].Error(), want) {
 			t.Errorf("%s: findings are %v, want one with %q", name, findings, want)
 		}
 	}
 }
 
-func rendering(ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates) []Finding {
-	mapper := meta.NewDefaultRESTMapper(nil)
-	chain := &Chain{
-		cluster: &cluster{mapper: mapper}, renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser),
-		processors: newProcessors(),
+// Objects that are too large to be held until their dry runs are not denied, but the author
+// is told.
+func TestMoreThanIsHeld(t *testing.T) {
+	w := newWorld(t)
+	w.guard()
+	list := make([]string, 64)
+	for i := range list {
+		list[i] = fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}, data: {k: "{{ repeat 200000 \"x\" }}"}}`, i)
 	}
-	candidates := newCandidates(configuration, compiled, mapper)
-	devices := newDeviceFactory(configuration, compiled, nil)
-	_, findings := chain.checkRendering(ctx, admissionRequest{configuration: configuration}, compiled, candidates, devices)
-	return findings
+	admin := w.as("")
+	expect(t, admin.apply(configuration(strings.Join(list, ","), "")), "")
+	if warnings := admin.warnings.take(); !strings.Contains(warnings, "spec.instanceBrokerResources[63]: the objects of one device") &&
+		!strings.Contains(warnings, "more warnings") {
+		t.Errorf("warned: %q", warnings)
+	}
 }
 
 // Many warnings take no time from the rendering: each is compared with no others.
 func TestManyWarnings(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
 	const many = 20_000
 	configuration := configurationNamed("c")
 	configuration.Spec.InstanceBrokerResources = nil
@@ -136,11 +123,9 @@ func TestManyWarnings(t *testing.T) {
 	configuration.Spec.BrokerSpec = &v0.BrokerSpec{BrokerPodSpec: &runtime.RawExtension{
 		Raw: []byte(`{"containers": [{"name": "a", "image": "a", "args": [` + args + `]}]}`),
 	}}
-	compiled, findings := checkTemplates(configuration, confine.Policy{})
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	findings = rendering(ctx, configuration, compiled)
+	o := rendering(t, configuration)
+	o.render(t.Context(), guesses[0])
+	findings := o.warnings
 	if len(findings) != many+1 || denied(findings) { // and that nothing requests a device
 		t.Errorf("%d findings, such as %v; want as many warnings as there are texts, and one more", len(findings), findings[0])
 	}

@@ -9,8 +9,8 @@
 //
 // Always: what cannot be known yet (a kind that is not installed, a quota, another
 // webhook that does not respond) is admitted with a warning; the webhook responds
-// before the API server's timeout; a panic denies the request and says so; the memory
-// of all reviews together is bounded, and no user can take all of it (seats.go).
+// before the API server's timeout; a panic denies the request and says so; a bounded
+// number of requests is read and reviewed at the same time (handler.go).
 //
 // Never: writes an object. The transport turns every request that could write into
 // a dry run. Nor does a message contain an object that the API server returned, or

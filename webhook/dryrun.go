@@ -3,99 +3,90 @@ package webhook
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
-	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
-	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
 )
 
-// checkDryRun sends an object of each template to the API server as a dry run, with the
-// permissions that the controller will apply it with.
-func (c *Chain) checkDryRun(
-	ctx context.Context, r admissionRequest, compiled *templates.Templates, renderings []renderedTemplate, devices deviceFactory,
-) []Finding {
-	client, err := c.client(r.configuration)
-	if err != nil {
-		return inconclusive("spec", err.Error())
+// checkObjects renders the templates for made-up devices, and sends an object of each to the
+// API server as a dry run, with the permissions that the controller will apply it with. A
+// template is valid if that succeeds with one of the guesses. It denies objects that may never be
+// rendered, that two devices or two templates would both own, and that the API server rejects,
+// and templates that fail. It warns of objects that will not work as expected.
+func (o *objectReview) checkObjects(ctx context.Context) []Finding {
+	verdicts := map[*candidate][]Finding{}
+	open := o.candidates
+	for i, guess := range o.devices.distinctGuesses() {
+		all := o.render(ctx, guess)
+		if ctx.Err() != nil {
+			if i == 0 {
+				return append(o.tooSlow(all), o.warnings...)
+			}
+			break
+		}
+		o.devices.siblings = all.refs()
+		var next []*candidate
+		for k, findings := range o.tryAll(ctx, all, open) {
+			if i == 0 || !denied(findings) { // if no guess is right, the first one shows best what is wrong
+				verdicts[open[k]] = findings
+			}
+			if denied(findings) && o.devices.guesses(open[k].source) {
+				next = append(next, open[k])
+			}
+		}
+		if open = next; len(open) == 0 {
+			break
+		}
 	}
-	findings := make([][]Finding, len(renderings))
+	var findings []Finding
+	for _, tmpl := range o.candidates {
+		findings = append(findings, verdicts[tmpl]...)
+	}
+	return unique(append(findings, o.warnings...))
+}
+
+// tryAll returns the findings about the objects of each template.
+func (o *objectReview) tryAll(ctx context.Context, all round, candidates []*candidate) [][]Finding {
+	findings := make([][]Finding, len(candidates))
 	requests := newParallel()
-	for i, rendering := range renderings {
-		requests.run(func() { findings[i] = c.dryRunAlternatives(ctx, client, r, compiled, rendering, devices) })
+	for i, tmpl := range candidates {
+		object, wrong := o.choose(all, tmpl)
+		if findings[i] = wrong; object != nil && len(wrong) == 0 {
+			requests.run(func() { findings[i] = o.dryRun(ctx, tmpl, object) })
+		}
 	}
 	requests.wait()
-	return unique(slices.Concat(findings...))
+	return findings
 }
 
-// dryRunAlternatives sends the alternatives of a template until the API server
-// accepts one. If it accepts none, the findings about the first are returned.
-func (c *Chain) dryRunAlternatives(
-	ctx context.Context, client *apply.Client, r admissionRequest, compiled *templates.Templates, rendering renderedTemplate,
-	devices deviceFactory,
-) []Finding {
-	if findings := rendering.unmapped(); len(findings) > 0 {
+// dryRun sends an object that was rendered for a made-up device.
+func (o *objectReview) dryRun(ctx context.Context, tmpl *candidate, object *rendered) []Finding {
+	if findings := tmpl.unmapped(); len(findings) > 0 {
 		return findings
 	}
-	var first []Finding
-	for i, alternative := range rendering.alternatives {
-		if i > 0 && alternative.digest == rendering.alternatives[i-1].digest {
-			continue
-		}
-		findings := c.dryRunAlternative(ctx, client, r, compiled, rendering.candidate, alternative, devices)
-		if !denied(findings) {
-			return findings
-		}
-		if first == nil {
-			first = findings
-		}
+	if !object.held() {
+		return tooMuch(tmpl)
 	}
-	return first
-}
-
-// dryRunAlternative renders one alternative again and sends it.
-func (c *Chain) dryRunAlternative(
-	ctx context.Context, client *apply.Client, r admissionRequest, compiled *templates.Templates, tmpl *candidate, alternative outline,
-	devices deviceFactory,
-) []Finding {
-	release, err := c.reserve(ctx, r, alternative.dryRunBytes())
-	if err != nil {
-		return inconclusive(tmpl.place, err.Error())
-	}
-	defer release()
-	var object templating.Object
-	busy := c.compute(ctx, r, func(func() bool) { object, err = alternative.render(compiled) })
-	if busy != nil {
-		return inconclusive(tmpl.place, busy.Error())
-	}
-	if err != nil {
-		return []Finding{{Deny, finding.Mistake{Path: tmpl.place, Cause: err.Error()}}}
-	}
-	wants, problems := plan.Desire(c.mapper, c.policy, parentOf(r.configuration, tmpl.level), []templating.Object{object}, compiled.Place)
+	parent := parentOf(o.r.configuration, tmpl.level)
+	wants, problems := plan.Desire(o.mapper, o.policy, parent, []templating.Object{object.Object}, o.compiled.Place)
 	if len(problems) > 0 {
 		return []Finding{expected(problems[0])}
 	}
 	want := &wants[0]
-	_, err = client.Create(ctx, want, claimFor(r.configuration, want))
-	return apiAnswer{candidate: tmpl, want: want, devices: devices, update: r.old != nil, existing: aboutExisting(err)}.interpret(err)
+	_, err := o.client.Create(ctx, want, claimFor(o.r.configuration, want))
+	return apiAnswer{candidate: tmpl, want: want, devices: o.devices, update: o.r.old != nil, existing: aboutExisting(err)}.interpret(err)
 }
 
-// refsOf returns the objects that templates render.
-func refsOf(renderings []renderedTemplate) []inventory.Ref {
-	var refs []inventory.Ref
-	for _, rendering := range renderings {
-		for _, alternative := range rendering.alternatives {
-			refs = append(refs, alternative.ref)
-		}
-	}
-	return refs
+// tooMuch returns the findings about a template whose object is not held.
+func tooMuch(tmpl *candidate) []Finding {
+	return inconclusive(tmpl.place, fmt.Sprintf(
+		"the objects of one device take more than %d MiB, so this one was not tried with the API server", heldBytes>>20))
 }
 
 // expected returns the finding for a problem that the controller would have, too: it

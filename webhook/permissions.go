@@ -15,8 +15,8 @@ import (
 	"akri.sh/akri/internal/finding"
 )
 
-// maxReviews limits the access reviews that one request causes.
-const maxReviews = 400
+// maxAccessReviews limits the access reviews that one request causes.
+const maxAccessReviews = 400
 
 // mayDelegate reports whether the requester has the verb delegate.
 func (c *cluster) mayDelegate(ctx context.Context, r admissionRequest) (bool, []Finding) {
@@ -48,10 +48,10 @@ func (c *cluster) checkPermissions(ctx context.Context, r admissionRequest, cand
 			return need.verb != verbImpersonate && need.namespace == r.configuration.Namespace
 		})
 	}
-	if len(requirements) > maxReviews {
+	if len(requirements) > maxAccessReviews {
 		return []Finding{{Deny, finding.Mistake{
 			Path:  "spec",
-			Cause: fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked", len(requirements), maxReviews),
+			Cause: fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked", len(requirements), maxAccessReviews),
 			Hint:  "use fewer templates with a literal metadata.name, or fewer Secrets and ConfigMaps",
 		}}}
 	}
