@@ -41,10 +41,9 @@ type ServerOptions struct {
 	Address string
 	// Dir holds tls.crt and tls.key, which are reloaded when they change. It is read only without a Secret.
 	Dir string
-	// Secret stores the certificate that is created for the webhook, and the path at
-	// which it is served. The Service is in the same namespace. If empty, someone else
-	// must put a certificate into Dir and its CA into the webhook's registration; the
-	// path is then [certs.Path].
+	// Secret stores the certificate that is created for the webhook. The Service is in the
+	// same namespace. If empty, someone else must put a certificate into Dir and its CA into
+	// the webhook's registration; the path is then [certs.Path].
 	Secret types.NamespacedName
 	// ClientCA is the file with the CA of the API server's client certificate. If empty,
 	// no client certificate is required.

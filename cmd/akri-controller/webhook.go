@@ -52,7 +52,7 @@ func (c *webhookCommand) register(set *pflag.FlagSet) {
 	set.StringVar(&c.address, "bind-address", ":9443", "`address` that serves the webhook")
 	set.StringVar(&c.certDir, "cert-dir", "/run/akri/webhook", "`directory` of the webhook's tls.crt and tls.key, if --cert-secret is not set")
 	set.StringVar(&c.secret, "cert-secret", "", "Secret, as `NAMESPACE/NAME`, in which the webhook creates, stores and renews its "+
-		"certificate, and the path at which it is served; the Service "+certs.ServiceName+" is in the same namespace. If not set, "+
+		"certificate; the Service "+certs.ServiceName+" is in the same namespace. If not set, "+
 		"provide a certificate in --cert-dir, and its CA and the path "+certs.Path+" in the ValidatingWebhookConfiguration "+
 		certs.RegistrationName)
 	set.BoolVar(&c.handlers, "authorize-discovery-handlers", false, "require the verb use on discoveryhandlers.akri.sh/NAME of the "+
