@@ -49,14 +49,18 @@ func TestOddRequests(t *testing.T) {
 		"no JSON":          "{",
 		"no object":        question("null"),
 		"a list":           question("[]"),
+		"another version":  strings.Replace(question("{}"), "admission.k8s.io/v1", "admission.k8s.io/v9", 1),
+		"another kind":     strings.Replace(question("{}"), `"AdmissionReview"`, `"Pod"`, 1),
+		"no request":       `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`,
+		"deep JSON":        strings.Repeat("[", 1<<20),
 		"a wrong type":     question(`{"spec":{"capacity":"x"}}`),
 		"a broken list":    question(`{"spec":{"instanceBrokerResources":[1]}}`),
 		"more than enough": question(`{"spec":{"brokerProperties":{"k":"` + strings.Repeat("x", 8<<20) + `"}}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			reviewed = false
-			if answer := ask(t, handler, certs.Path, body); answer.Allowed && !reviewed {
-				t.Errorf("admitted without a review: %+v", answer)
+			if answer := ask(t, handler, certs.Path, body); answer.Allowed || reviewed {
+				t.Errorf("it is reviewed: %t, and the answer is %+v", reviewed, answer)
 			}
 		})
 	}
