@@ -104,7 +104,8 @@ func TestMoreThanIsHeld(t *testing.T) {
 	w.guard()
 	list := make([]string, 64)
 	for i := range list {
-		list[i] = fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}, data: {k: "{{ repeat 200000 \"x\" }}"}}`, i)
+		list[i] = fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}, `+
+			`data: {k: "{{ repeat 200000 \"x\" }}"}}`, i)
 	}
 	admin := w.as("")
 	expect(t, admin.apply(configuration(strings.Join(list, ","), "")), "")

@@ -51,7 +51,8 @@ func (c *cluster) checkPermissions(ctx context.Context, r admissionRequest, cand
 	if len(requirements) > maxAccessReviews {
 		return []Finding{{Deny, finding.Mistake{
 			Path:  "spec",
-			Cause: fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked", len(requirements), maxAccessReviews),
+			Cause: fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked",
+				len(requirements), maxAccessReviews),
 			Hint:  "use fewer templates with a literal metadata.name, or fewer Secrets and ConfigMaps",
 		}}}
 	}

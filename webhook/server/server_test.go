@@ -114,7 +114,9 @@ func TestOtherRequests(t *testing.T) {
 		"a path below it":        {http.MethodPost, path + "/", nil, http.StatusNotFound},
 		"the root":               {http.MethodPost, "/", nil, http.StatusNotFound},
 		"another method":         {http.MethodPut, path, nil, http.StatusNotFound},
-		"large header":           {http.MethodPost, path, http.Header{"X": {strings.Repeat("x", 64<<10)}}, http.StatusRequestHeaderFieldsTooLarge},
+		"large header": {
+			http.MethodPost, path, http.Header{"X": {strings.Repeat("x", 64<<10)}}, http.StatusRequestHeaderFieldsTooLarge,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, text := p.send(tc.method, tc.path, tc.header, strings.NewReader("body"))
@@ -243,7 +245,8 @@ func clientCertificate(t *testing.T) ([]byte, tls.Certificate) {
 
 func TestAddress(t *testing.T) {
 	for _, address := range []string{"", "9443", ":x", ":0", ":70000"} {
-		if _, err := Add(t.Context(), nil, Options{Address: address}, nil); err == nil || !strings.Contains(err.Error(), "address of the webhook") {
+		_, err := Add(t.Context(), nil, Options{Address: address}, nil)
+		if err == nil || !strings.Contains(err.Error(), "address of the webhook") {
 			t.Errorf("address %q: the error is %v", address, err)
 		}
 	}
