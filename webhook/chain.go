@@ -6,9 +6,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/templates"
 )
 
@@ -31,6 +33,13 @@ type Options struct {
 	// Details validate discoveryDetails, by the name of the handler. The details
 	// of other handlers are not validated.
 	Details map[string]func(discoveryDetails string) error
+}
+
+// CacheOptions returns options for the webhook's cache. It has only
+// CustomResourceDefinitions, reduced to what the checks need: how many Instances there
+// are, and how large they are, is up to others.
+func CacheOptions() cache.Options {
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{kinds.CRD(): {Transform: kinds.Trim}}}
 }
 
 // Chain reviews Configurations. It is safe for concurrent use.

@@ -3,9 +3,11 @@
 //
 // The API server calls the webhook when a Configuration is created or updated, but
 // never for Instances, because agents must be able to write while no webhook
-// is running. Read chain.go first: [Chain] performs the checks in order, one per
-// file. Each check returns [Finding] values, and the author sees all findings of a
-// stage together.
+// is running. Read chain.go first: [Chain] performs the checks in order. Each is in a file of its
+// own, check_*.go, and returns [Finding] values; the author sees all findings of a
+// stage together. The other files are what the checks use (candidate.go, rendering.go, cluster.go,
+// answer.go) and what receives and answers requests (handler.go, request.go, finding.go, and the
+// packages server and certs).
 //
 // Always: what cannot be known yet (a kind that is not installed, a quota, another
 // webhook that does not respond) is admitted with a warning; the webhook responds

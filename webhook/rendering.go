@@ -2,19 +2,13 @@ package webhook
 
 import (
 	"context"
-	"errors"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/controller/apply"
-	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/inventory"
-	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 )
 
@@ -91,40 +85,12 @@ func (r round) of(tmpl *candidate) ([]rendered, templating.Diagnostics) {
 	return list.objectsOf(tmpl), list.diagnostics.Of(tmpl.level, tmpl.index)
 }
 
-// together returns the warnings about what the objects of a round do to each other. If some are
-// missing, they might select others or be selected.
-func (r round) together() templating.Diagnostics {
-	var members []advice.Member
-	for _, list := range []output{r.first, r.second, r.shared, r.group} {
-		if len(list.diagnostics) > 0 {
-			return nil
-		}
-		for _, object := range list.objects {
-			if !object.held() {
-				return nil
-			}
-			members = append(members, object.Member)
-		}
-	}
-	return advice.Together(members)
-}
-
-// refs returns the objects that the templates render.
-func (r round) refs() []inventory.Ref {
-	var refs []inventory.Ref
-	for _, list := range []output{r.first, r.second, r.shared, r.group} {
-		for _, object := range list.objects {
-			refs = append(refs, object.ref)
-		}
-	}
-	return refs
-}
-
 // render renders the templates with a guess while there is time: templating limits the cost of
 // each template, but many templates may cost more than a review may take. The first list is
 // rendered in any case, because its mistakes are worth knowing.
 func (o *objectReview) render(ctx context.Context, guess sampleValue) round {
 	first, second := o.devices.device(0, guess, false), o.devices.device(1, guess, false)
+	o.devices.siblings = nil
 	late := func() bool { return ctx.Err() != nil }
 	base := templating.Values{
 		Configuration: o.r.configuration.Name,
@@ -161,93 +127,7 @@ func (o *objectReview) renderList(set *templating.Set, values templating.Values,
 			one.Member = advice.Member{Object: object}
 		}
 		list.objects = append(list.objects, one)
+		o.devices.siblings = append(o.devices.siblings, one.ref)
 	}, stop)
 	return list
-}
-
-// advise adds warnings about objects that will not work as expected, alone or together.
-func (o *objectReview) advise(warnings templating.Diagnostics) {
-	for _, warning := range warnings {
-		mistake := warning.In("").Mistake
-		mistake.Path = candidateOf(o.candidates, warning.Origin.Level, warning.Origin.Index).field(mistake.Path)
-		if !o.advised[mistake.Path] {
-			o.advised[mistake.Path] = true
-			o.warnings = append(o.warnings, Finding{Warn, mistake})
-		}
-	}
-}
-
-// choose returns the object of a template that is tried, nil if there is none, or what is wrong
-// with the template's objects.
-func (o *objectReview) choose(all round, tmpl *candidate) (*rendered, []Finding) {
-	objects, diagnostics := all.of(tmpl)
-	if len(diagnostics) > 0 {
-		return nil, o.failed(tmpl, diagnostics)
-	}
-	if message, found := all.collision(tmpl, objects, o.devices.observed); found {
-		return nil, []Finding{{Deny, finding.Mistake{Path: tmpl.field("metadata.name"), Cause: message, Hint: "use different names"}}}
-	}
-	if len(objects) == 0 && tmpl.level == templating.InstanceLevel {
-		// The template's condition requires another device.
-		objects = append(all.shared.objectsOf(tmpl), all.second.objectsOf(tmpl)...)
-	}
-	for _, object := range objects {
-		if len(object.refused) > 0 {
-			return nil, object.refused
-		}
-	}
-	if len(objects) == 0 {
-		return nil, nil
-	}
-	return &objects[0], nil
-}
-
-// failed returns the findings for a template that fails.
-func (o *objectReview) failed(tmpl *candidate, diagnostics templating.Diagnostics) []Finding {
-	var findings []Finding
-	for i, err := range o.compiled.Diagnosed(v0.ReasonRenderFailed, diagnostics) {
-		found := denial(err)
-		if o.devices.guesses(tmpl.source) && !errors.Is(diagnostics[i], templating.ErrLimit) {
-			found.Hint = strings.TrimPrefix(found.Hint+"; "+sampleHint, "; ")
-		}
-		findings = append(findings, found)
-	}
-	return findings
-}
-
-// tooSlow returns the findings if there was no time to render the templates with the first guess.
-func (o *objectReview) tooSlow(first round) []Finding {
-	var findings []Finding
-	for _, tmpl := range o.candidates {
-		findings = append(findings, o.failed(tmpl, first.first.diagnostics.Of(tmpl.level, tmpl.index))...)
-	}
-	if len(findings) == 0 {
-		findings = []Finding{{Deny, finding.Mistake{
-			Path: "spec", Cause: "the templates take too long to render, even for one device", Hint: "use fewer or shorter loops",
-		}}}
-	}
-	return findings
-}
-
-// checkPolicy checks the templates against the policy, as they are written.
-func (c *Chain) checkPolicy(configuration *v0.Configuration, candidates []*candidate) []Finding {
-	var findings []Finding
-	for _, tmpl := range candidates {
-		findings = append(findings, confined(c.policy, configuration, tmpl, tmpl.source, templating.OnConflictOf(tmpl.source))...)
-	}
-	return findings
-}
-
-// confined checks a template, or an object that it renders, against the policy.
-func confined(
-	policy confine.Policy, configuration *v0.Configuration, tmpl *candidate, content map[string]any, conflict templating.OnConflict,
-) []Finding {
-	if content == nil {
-		return nil
-	}
-	err := policy.Object(confine.ObjectOf(tmpl.kind, tmpl.namespaced(), content, conflict), configuration.Namespace)
-	if err == nil {
-		return nil
-	}
-	return []Finding{denial(problem.At(tmpl.place, err))}
 }

@@ -40,25 +40,6 @@ func rendering(t *testing.T, configuration *v0.Configuration) *objectReview {
 	}
 }
 
-// Names of objects that would collide have properties of a device that exists.
-func TestCollisionsQuoteNoDevice(t *testing.T) {
-	w := newWorld(t)
-	w.guard()
-	admin := w.as("")
-	expect(t, admin.apply(configuration("", "")), "")
-	w.device("cam", "cam-1", "{PASSWORD: hunter2}")
-	named := func(name string) string { return `{apiVersion: v1, kind: ConfigMap, metadata: {name: "` + name + `"}}` }
-	err := admin.apply(configuration(named("c-{{ INSTANCE_PROPERTIES.PASSWORD | trunc 7 }}"),
-		named("c-{{ (index INSTANCES 0).properties.PASSWORD | trunc 7 }}")))
-	expect(t, err, "two devices on one node get the same name")
-	expect(t, err, "is also the name of an object of")
-	if err != nil && strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("the property is quoted: %v", err)
-	}
-	err = admin.apply(configuration(named("settings"), ""))
-	expect(t, err, `the same name "settings"`) // the author's own text
-}
-
 // A template is valid if it is valid for one of the guesses. Guesses that make up the same are
 // tried once.
 func TestGuesses(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
-	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
 )
@@ -30,7 +29,6 @@ func (o *objectReview) checkObjects(ctx context.Context) []Finding {
 			}
 			break
 		}
-		o.devices.siblings = all.refs()
 		var next []*candidate
 		for k, findings := range o.tryAll(ctx, all, open) {
 			if i == 0 || !denied(findings) { // if no guess is right, the first one shows best what is wrong
@@ -57,7 +55,7 @@ func (o *objectReview) tryAll(ctx context.Context, all round, candidates []*cand
 	requests := newParallel()
 	for i, tmpl := range candidates {
 		object, wrong := o.choose(all, tmpl)
-		if findings[i] = wrong; object != nil && len(wrong) == 0 {
+		if findings[i] = wrong; len(wrong) == 0 {
 			requests.run(func() { findings[i] = o.dryRun(ctx, tmpl, object) })
 		}
 	}
@@ -65,44 +63,27 @@ func (o *objectReview) tryAll(ctx context.Context, all round, candidates []*cand
 	return findings
 }
 
-// dryRun sends an object that was rendered for a made-up device.
+// dryRun sends an object that was rendered for a made-up device; nil if there is none.
 func (o *objectReview) dryRun(ctx context.Context, tmpl *candidate, object *rendered) []Finding {
-	if findings := tmpl.unmapped(); len(findings) > 0 {
+	if findings := tmpl.unmapped(); len(findings) > 0 || object == nil {
 		return findings
 	}
 	if !object.held() {
-		return tooMuch(tmpl)
+		return inconclusive(tmpl.place, fmt.Sprintf(
+			"the objects of one device take more than %d MiB, so this one was not tried with the API server", heldBytes>>20))
 	}
 	parent := parentOf(o.r.configuration, tmpl.level)
 	wants, problems := plan.Desire(o.mapper, o.policy, parent, []templating.Object{object.Object}, o.compiled.Place)
-	if len(problems) > 0 {
-		return []Finding{expected(problems[0])}
+	if len(problems) > 0 { // the controller would have it, too
+		found := denial(problems[0])
+		if problems[0].Retryable {
+			found.Level = Inconclusive
+		}
+		return []Finding{found}
 	}
-	want := &wants[0]
-	_, err := o.client.Create(ctx, want, claimFor(o.r.configuration, want))
-	return apiAnswer{candidate: tmpl, want: want, devices: o.devices, update: o.r.old != nil, existing: aboutExisting(err)}.interpret(err)
-}
-
-// tooMuch returns the findings about a template whose object is not held.
-func tooMuch(tmpl *candidate) []Finding {
-	return inconclusive(tmpl.place, fmt.Sprintf(
-		"the objects of one device take more than %d MiB, so this one was not tried with the API server", heldBytes>>20))
-}
-
-// expected returns the finding for a problem that the controller would have, too: it
-// denies the request unless the problem may heal.
-func expected(err *problem.Error) Finding {
-	found := denial(err)
-	if err.Retryable {
-		found.Level = Inconclusive
-	}
-	return found
-}
-
-// aboutExisting reports whether a response to a create is about an object that exists.
-func aboutExisting(err error) bool {
+	_, err := o.client.Create(ctx, &wants[0], claimFor(o.r.configuration, &wants[0]))
 	_, existing := errors.AsType[*apply.ExistingError](err)
-	return existing
+	return apiAnswer{candidate: tmpl, want: &wants[0], devices: o.devices, update: o.r.old != nil, existing: existing}.interpret(err)
 }
 
 // parentOf returns the parent of a template's objects: the Configuration, or a
