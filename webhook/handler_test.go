@@ -55,7 +55,7 @@ func TestOddRequests(t *testing.T) {
 		"deep JSON":        strings.Repeat("[", 1<<20),
 		"a wrong type":     question(`{"spec":{"capacity":"x"}}`),
 		"a broken list":    question(`{"spec":{"instanceBrokerResources":[1]}}`),
-		"more than enough": question(`{"spec":{"brokerProperties":{"k":"` + strings.Repeat("x", 8<<20) + `"}}}`),
+		"more than enough": question(`{"metadata":{"labels":{"k":"` + strings.Repeat("x", maxBody) + `"}},"spec":{}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			reviewed = false
@@ -71,9 +71,12 @@ func TestOddRequests(t *testing.T) {
 // again by themselves.
 func TestTooManyAtOnce(t *testing.T) {
 	hold, inside := make(chan struct{}), make(chan struct{}, 2*maxReviews)
-	handler := handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding {
+	handler := handlerFor(reviewFunc(func(ctx context.Context, _ admissionRequest) []Finding {
 		inside <- struct{}{}
-		<-hold
+		select {
+		case <-hold:
+		case <-ctx.Done():
+		}
 		return nil
 	}))
 	var all sync.WaitGroup

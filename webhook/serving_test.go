@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -130,7 +129,6 @@ func (w *world) serveManaged(address string) *server.Server {
 	}
 	mgr, err := ctrl.NewManager(account, manager.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-		Controller: config.Controller{SkipNameValidation: new(true)}, // several replicas are in this process
 	})
 	if err != nil {
 		w.Fatal(err)

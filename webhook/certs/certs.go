@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
@@ -42,6 +43,10 @@ const (
 	resync = 30 * time.Second
 )
 
+// managed counts calls of Manage: each cert-controller in a process needs a name of
+// its own, and tests run several.
+var managed atomic.Int32
+
 // Manage adds to a manager without leader election the controllers that create and
 // renew the certificate, register the path, and keep the state equal to the Secret.
 func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
@@ -74,7 +79,7 @@ func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
 		// Every replica serves, so every replica ensures that there is a
 		// certificate.
 		RequireLeaderElection: false,
-		ControllerName:        "webhook-certificate",
+		ControllerName:        fmt.Sprintf("webhook-certificate-%d", managed.Add(1)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create certificates for the webhook: %w", err)
