@@ -7,25 +7,18 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// checkPolicy checks the templates against the policy, as they are written.
+// checkPolicy checks the templates against the policy, as they are written. What they render is
+// checked before its dry run, as the controller does it.
 func (c *Chain) checkPolicy(configuration *v0.Configuration, candidates []*candidate) []Finding {
 	var findings []Finding
 	for _, tmpl := range candidates {
-		findings = append(findings, confined(c.policy, configuration, tmpl, tmpl.source, templating.OnConflictOf(tmpl.source))...)
+		if tmpl.source == nil { // one of Akri's old fields
+			continue
+		}
+		object := confine.ObjectOf(tmpl.kind, tmpl.namespaced(), tmpl.source, templating.OnConflictOf(tmpl.source))
+		if err := c.policy.Object(object, configuration.Namespace); err != nil {
+			findings = append(findings, denial(problem.At(tmpl.place, err)))
+		}
 	}
 	return findings
-}
-
-// confined checks a template, or an object that it renders, against the policy.
-func confined(
-	policy confine.Policy, configuration *v0.Configuration, tmpl *candidate, content map[string]any, conflict templating.OnConflict,
-) []Finding {
-	if content == nil {
-		return nil
-	}
-	err := policy.Object(confine.ObjectOf(tmpl.kind, tmpl.namespaced(), content, conflict), configuration.Namespace)
-	if err == nil {
-		return nil
-	}
-	return []Finding{denial(problem.At(tmpl.place, err))}
 }

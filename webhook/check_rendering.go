@@ -25,11 +25,6 @@ func (o *objectReview) choose(all round, tmpl *candidate) (*rendered, []Finding)
 		// The template's condition requires another device.
 		objects = append(all.shared.objectsOf(tmpl), all.second.objectsOf(tmpl)...)
 	}
-	for _, object := range objects {
-		if len(object.refused) > 0 {
-			return nil, object.refused
-		}
-	}
 	if len(objects) == 0 {
 		return nil, nil
 	}

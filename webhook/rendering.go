@@ -47,8 +47,6 @@ func (c *Chain) newObjectReview(
 type rendered struct {
 	advice.Member // without its content if it is not held
 	ref           inventory.Ref
-	// refused is set if the object must not be rendered.
-	refused []Finding
 }
 
 func (o rendered) held() bool { return o.Content != nil }
@@ -110,7 +108,7 @@ func (o *objectReview) render(ctx context.Context, guess sampleValue) round {
 	return result
 }
 
-// renderList renders the templates of a list, checks each object, and holds as many as it may.
+// renderList renders the templates of a list, and holds as many objects as it may.
 func (o *objectReview) renderList(set *templating.Set, values templating.Values, stop func() bool) output {
 	var list output
 	var held int64
@@ -118,10 +116,7 @@ func (o *objectReview) renderList(set *templating.Set, values templating.Values,
 		tmpl := candidateOf(o.candidates, object.Origin.Level, object.Origin.Index)
 		member, warnings := advice.Of(tmpl.source, object, values)
 		o.advise(warnings)
-		one := rendered{
-			Member: member, ref: inventory.RefOfObject(&unstructured.Unstructured{Object: object.Content}),
-			refused: confined(o.policy, o.r.configuration, tmpl, object.Content, object.Directives.OnConflict),
-		}
+		one := rendered{Member: member, ref: inventory.RefOfObject(&unstructured.Unstructured{Object: object.Content})}
 		if held += object.Allocated; held > heldBytes {
 			object.Content = nil
 			one.Member = advice.Member{Object: object}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -190,10 +189,25 @@ func TestManyConnections(t *testing.T) {
 		}
 		p.client.CloseIdleConnections()
 	}
-	// The oldest are closed.
-	_ = strangers[0].SetReadDeadline(time.Now().Add(10 * time.Second))
-	if _, err := bufio.NewReader(strangers[0]).ReadByte(); err == nil || os.IsTimeout(err) {
-		t.Errorf("the oldest of %d connections is still open: %v", len(strangers), err)
+}
+
+// Beyond the bound, the oldest connection without a request to the right path is closed.
+func TestOldestConnection(t *testing.T) {
+	c := newConnections()
+	all := make([]net.Conn, maxConnections+3)
+	for i := range all {
+		all[i], _ = net.Pipe()
+		c.prove(withConnection(t.Context(), all[0]))
+		excess := c.add(all[i])
+		if want := max(0, i-maxConnections+1); want == 0 && excess != nil || want > 0 && excess != all[want] {
+			t.Fatalf("connection %d: wrong excess, want that of number %d", i, want)
+		}
+	}
+	for _, connection := range all {
+		c.changed(connection, http.StateClosed)
+	}
+	if len(c.open)+len(c.unproven) > 0 {
+		t.Errorf("%d connections are open and %d unproven after all were closed", len(c.open), len(c.unproven))
 	}
 }
 
