@@ -78,7 +78,8 @@ func TestPhrases(t *testing.T) {
 func (w *world) impersonate() error {
 	w.Helper()
 	accounts := w.kubernetes().CoreV1().ServiceAccounts(w.Namespace)
-	if _, err := accounts.Create(w.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{}); err != nil {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "x"}}
+	if _, err := accounts.Create(w.Context(), account, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 	token, err := accounts.CreateToken(w.Context(), "x", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
