@@ -141,9 +141,3 @@ func denyError(err error) *admissionv1.AdmissionResponse {
 	}
 	return deny(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 }
-
-func deny(code int32, reason metav1.StatusReason, message string) *admissionv1.AdmissionResponse {
-	return &admissionv1.AdmissionResponse{
-		Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message},
-	}
-}

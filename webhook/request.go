@@ -138,3 +138,10 @@ func tooLarge(format string, args ...any) error {
 	result := deny(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, fmt.Sprintf(format, args...)).Result
 	return &apierrors.StatusError{ErrStatus: *result}
 }
+
+// deny returns the response that denies a request.
+func deny(code int32, reason metav1.StatusReason, message string) *admissionv1.AdmissionResponse {
+	return &admissionv1.AdmissionResponse{
+		Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message},
+	}
+}
