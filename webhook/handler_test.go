@@ -91,7 +91,20 @@ func TestTooManyAtOnce(t *testing.T) {
 	for range maxReviews {
 		<-inside
 	}
-	answer := ask(t, handler, certs.Path+"?timeout=1s", question("{}"))
+	// The response arrives although nobody has read the request.
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	body := question(`{"metadata":{"labels":{"k":"` + strings.Repeat("x", maxBody-1000) + `"}},"spec":{}}`)
+	response, err := http.Post(server.URL+"?timeout=1s", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var busy admissionv1.AdmissionReview
+	if err := json.NewDecoder(response.Body).Decode(&busy); err != nil {
+		t.Fatal(err)
+	}
+	answer := busy.Response
 	if answer.Allowed || answer.Result.Code != http.StatusTooManyRequests || !strings.Contains(answer.Result.Message, "try again") ||
 		answer.UID != "u" || answer.Result.Details.RetryAfterSeconds == 0 {
 		t.Errorf("one request more got %+v", answer)
