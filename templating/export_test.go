@@ -6,7 +6,7 @@ import "akri.sh/akri/templating/internal/budget"
 // templates paid for.
 func (s *Set) RenderCounting(values Values) (objects []Object, diags Diagnostics, steps, bytes int64) {
 	left := budget.NewList()
-	diags = s.render(s.templates, left, values, func(object Object) { objects = append(objects, object) }, nil)
+	diags = s.render(left, values, func(object Object) { objects = append(objects, object) }, nil)
 	steps, bytes = left.Spent()
 	return objects, diags, steps, bytes
 }
@@ -24,7 +24,7 @@ func (s *Set) RenderWithin(values Values, steps, bytes int64) (objects []Object,
 	}
 	spend(allSteps, steps, 1_000_000, (*budget.Budget).Step)
 	spend(allBytes, bytes, MaxObjectBytes, (*budget.Budget).Allocate)
-	diags = s.render(s.templates, left, values, func(object Object) { objects = append(objects, object) }, nil)
+	diags = s.render(left, values, func(object Object) { objects = append(objects, object) }, nil)
 	return objects, diags
 }
 

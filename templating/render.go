@@ -26,20 +26,11 @@ func (s *Set) Each(values Values, visit func(Object), stop func() bool) Diagnost
 	if s == nil {
 		return nil
 	}
-	return s.render(s.templates, budget.NewList(), values, visit, stop)
+	return s.render(budget.NewList(), values, visit, stop)
 }
 
-// EachOf is Each for one template, by its index in the list. The other templates
-// neither use up its budget nor conflict with its objects.
-func (s *Set) EachOf(index int, values Values, visit func(Object)) Diagnostics {
-	if index < 0 || index >= s.Len() {
-		return nil
-	}
-	return s.render(s.templates[index:index+1], budget.NewList(), values, visit, nil)
-}
-
-// render renders templates with what is left of a budget.
-func (s *Set) render(templates []*template, left *budget.List, values Values, visit func(Object), stop func() bool) Diagnostics {
+// render renders the templates with what is left of a budget.
+func (s *Set) render(left *budget.List, values Values, visit func(Object), stop func() bool) Diagnostics {
 	if stop == nil {
 		stop = func() bool { return false }
 	}
@@ -48,10 +39,10 @@ func (s *Set) render(templates []*template, left *budget.List, values Values, vi
 		partly:   s.partly,
 		visit:    visit,
 		stop:     stop,
-		rendered: make(map[identity]Origin, len(templates)),
+		rendered: make(map[identity]Origin, len(s.templates)),
 	}
 	r.machine.Scope = r.scope
-	for _, t := range templates {
+	for _, t := range s.templates {
 		if stop() {
 			break
 		}

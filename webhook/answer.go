@@ -94,30 +94,20 @@ func (a apiAnswer) conflict() []Finding {
 	return []Finding{{Warn, problem.At(a.candidate.field("metadata.name"), failure).Mistake}}
 }
 
-var (
-	// typeErrors matches how server-side apply reports values of a wrong type.
-	typeErrors = regexp.MustCompile(`failed to create typed (patch )?object`)
-	// objectErrors matches responses that have the code of an internal error but are
-	// about the object.
-	objectErrors = regexp.MustCompile(`failed to create typed (patch )?object|unable to convert unstructured object|failed to convert`)
-	// typeError matches one line of a message that typeErrors matches.
-	typeError = regexp.MustCompile(`(?m)(?:^|: |\s)(\.[^\s:]*(?:"[^"]*"[^\s:]*)*): (expected [a-z]+|field not declared in schema|[^\n]*)`)
-)
-
 // rejection interprets a Status of the API server.
 func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Finding {
 	message := status.Message
 	found := refusal.Read(refusal.Request{Resource: a.want.Resource, Namespace: a.want.Ref.Namespace}, failure)
 	switch {
-	case strings.Contains(message, "does not support dry run"):
+	case strings.Contains(message, phraseNoDryRun):
 		return a.inconclusive("another admission webhook does not support dry run: " + a.quote(message))
-	case status.Code >= 500 && !objectErrors.MatchString(message), status.Code == 429:
+	case status.Code >= 500 && !phraseMistyped.MatchString(message) && !phraseUnconverted.MatchString(message), status.Code == 429:
 		return a.inconclusive("the API server could not decide: " + a.quote(message))
 	case found != nil:
 		return a.refused(found, failure, message)
 	case status.Reason == metav1.StatusReasonNotFound:
 		return a.inconclusive("the API server does not know the namespace or the kind yet: " + a.quote(message))
-	case typeErrors.MatchString(message):
+	case phraseMistyped.MatchString(message):
 		return a.mistyped(message)
 	case status.Reason == metav1.StatusReasonInvalid && status.Details != nil && len(status.Details.Causes) > 0:
 		return a.invalid(status.Details.Causes)
@@ -137,7 +127,7 @@ func (a apiAnswer) refused(found *refusal.Refusal, failure *problem.Error, messa
 	result := Finding{Deny, found.Mistake}
 	result.Path = a.candidate.place
 	switch {
-	case found.Reason == v0.ReasonForbidden && strings.Contains(found.Said, "cannot impersonate"):
+	case found.Reason == v0.ReasonForbidden && strings.Contains(found.Said, phraseNoImpersonation):
 		// The controller may be allowed to; its RoleBinding may not name the webhook.
 		result.Level, result.Hint = Inconclusive, "bind the webhook's ServiceAccount to the same Role as the controller's"
 		result.Cause = "the webhook may not impersonate the ServiceAccount in spec.serviceAccountName: " + a.quote(message)
@@ -183,9 +173,9 @@ func (a apiAnswer) awaits(found *refusal.Refusal, said string) bool {
 // not exist. They apply to every device.
 func (a apiAnswer) mistyped(message string) []Finding {
 	var findings []Finding
-	for _, match := range typeError.FindAllStringSubmatch(message, maxCauses) {
+	for _, match := range phraseMistypedField.FindAllStringSubmatch(message, maxCauses) {
 		found := a.mistypedField(templating.PathIn(a.want.Content, match[1]), match[2])
-		if strings.HasPrefix(match[2], "duplicate entries") { // the path names the container
+		if strings.HasPrefix(match[2], phraseDuplicate) { // the path names the container
 			found.Cause, found.Hint = a.quote(match[1]+" has "+match[2]), "remove one"
 		}
 		findings = append(findings, found)
@@ -196,25 +186,14 @@ func (a apiAnswer) mistyped(message string) []Finding {
 	return findings
 }
 
-// conversions map the API server's messages to the type that it expects, and to the
-// template function that converts to it.
-var conversions = map[string]struct{ expected, function string }{
-	"expected numeric": {"a number", " | int"},
-	"expected integer": {"an integer", " | int"},
-	"expected string":  {"a string", " | toString"},
-	"expected boolean": {"true or false", ` | eq "true"`},
-	"expected list":    {"a list", ""},
-	"expected map":     {"a map", ""},
-}
-
 func (a apiAnswer) mistypedField(path templating.Path, message string) Finding {
 	result := Finding{Deny, finding.Mistake{Path: a.candidate.field(path.String())}}
-	if strings.HasPrefix(message, "field not declared") {
+	if message == phraseUndeclared {
 		result.Cause = fmt.Sprintf("kind %s has no such field", a.candidate.kind.Kind)
 		result.Hint = "correct its name, or remove it"
 		return result
 	}
-	conversion, found := conversions[message]
+	conversion, found := phraseTypes[message]
 	if !found {
 		result.Cause = "the API server rejects it: " + a.quote(message)
 		return result
@@ -266,13 +245,13 @@ func (a apiAnswer) invalid(causes []metav1.StatusCause) []Finding {
 // remedyOf returns what to write instead of a value that the API server rejects, or "".
 func remedyOf(cause metav1.StatusCause, expression bool) string {
 	switch {
-	case strings.Contains(cause.Message, "at least one letter") && !strings.HasSuffix(cause.Field, ".name"): // a port
+	case strings.Contains(cause.Message, phraseNoLetter) && !strings.HasSuffix(cause.Field, ".name"): // a port
 		return "write a number without quotes, or append | int to the expression"
 	case !expression:
 		return ""
-	case strings.Contains(cause.Message, "a valid label must"), strings.Contains(cause.Message, "a valid config key must"):
+	case strings.Contains(cause.Message, phraseLabel), strings.Contains(cause.Message, phraseKey):
 		return "append | labelValue to the expression"
-	case strings.Contains(cause.Message, "RFC 1123"):
+	case strings.Contains(cause.Message, phraseName):
 		return "append | dnsLabel to the expression"
 	}
 	return ""

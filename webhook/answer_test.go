@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fielderrors "k8s.io/apimachinery/pkg/util/validation/field"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/inventory"
@@ -18,17 +19,23 @@ import (
 	"akri.sh/akri/internal/finding"
 )
 
-// The RoleBinding that lets the controller impersonate an account may not name the
-// webhook. That does not keep Configurations out.
-func TestTheWebhookMayNotImpersonate(t *testing.T) {
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "maker",
-		errors.New(`User "system:serviceaccount:akri-system:akri-webhook" cannot impersonate resource "serviceaccounts"`))
+// What is not about the object keeps no Configuration out: the controller may be permitted to
+// impersonate where the webhook is not, and a webhook without dry runs (which can no longer be
+// registered, but old ones are still called) may admit what the controller writes.
+func TestInconclusiveAnswers(t *testing.T) {
 	a := apiAnswer{candidate: &candidate{place: "spec.x", kind: corev1.SchemeGroupVersion.WithKind("Pod")}, want: &plan.Desired{}}
-	findings := a.interpret(&problem.Error{Reason: v0.ReasonForbidden, Err: forbidden})
-	if len(findings) != 1 || findings[0].Level != Inconclusive ||
-		!strings.Contains(findings[0].Cause, "the webhook may not impersonate the ServiceAccount in spec.serviceAccountName") ||
-		findings[0].Hint == "" {
-		t.Errorf("findings are %v, want one that is inconclusive", findings)
+	for says, answer := range map[string]error{
+		"the webhook may not impersonate the ServiceAccount in spec.serviceAccountName": apierrors.NewForbidden(
+			schema.GroupResource{Resource: "serviceaccounts"}, "maker",
+			errors.New(`User "system:serviceaccount:akri-system:akri-webhook" cannot impersonate resource "serviceaccounts"`)),
+		"another admission webhook does not support dry run": webhookerrors.NewDryRunUnsupportedErr("old.example"),
+		"the API server could not decide":                    apierrors.NewTooManyRequestsError("wait"),
+		"the API server could not decide: ":                  apierrors.NewInternalError(errors.New("etcd")),
+	} {
+		findings := a.interpret(&problem.Error{Reason: v0.ReasonForbidden, Err: answer})
+		if len(findings) != 1 || findings[0].Level != Inconclusive || !strings.Contains(findings[0].Cause, says) {
+			t.Errorf("%v: findings are %v, want one that is inconclusive", answer, findings)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -154,4 +155,20 @@ func candidateOf(candidates []*candidate, level templating.Level, index int) *ca
 		}
 	}
 	return &candidate{level: level, index: index, place: "spec"}
+}
+
+// expression returns the inside of a text that is exactly one expression.
+func expression(text string) (string, bool) {
+	match := wholeExpression.FindStringSubmatch(text)
+	if match == nil || strings.Contains(match[1], "{{") || strings.Contains(match[1], "}}") {
+		return "", false
+	}
+	return match[1], true
+}
+
+var wholeExpression = regexp.MustCompile(`^\s*\{\{-?\s*(.*?)\s*-?\}\}\s*$`)
+
+// hasExpression reports whether a text or key in a template has an expression.
+func hasExpression(value any) bool {
+	return templating.AnyText(value, func(text string) bool { return strings.Contains(text, "{{") })
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"slices"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/templates"
 )
 
@@ -36,6 +35,13 @@ type Options struct {
 	Details map[string]func(discoveryDetails string) error
 }
 
+// CacheOptions returns options for the webhook's cache. It has only
+// CustomResourceDefinitions, reduced to what the checks need: how many Instances there
+// are, and how large they are, is up to others.
+func CacheOptions() cache.Options {
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{kinds.CRD(): {Transform: kinds.Trim}}}
+}
+
 // Chain reviews Configurations. It is safe for concurrent use.
 type Chain struct {
 	*cluster
@@ -43,10 +49,6 @@ type Chain struct {
 	details map[string]func(discoveryDetails string) error
 	// crossNamespace is [Options.CrossNamespaceProperties].
 	crossNamespace bool
-	// renderings is the memory for renderings of all reviews.
-	renderings *seats
-	// processors are those that reviews compute on.
-	processors *seats
 }
 
 // NewChain returns a Chain.
@@ -57,24 +59,7 @@ func NewChain(options Options) (*Chain, error) {
 	}
 	return &Chain{
 		cluster: api, live: options.Live, details: options.Details, crossNamespace: options.CrossNamespaceProperties,
-		renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser), processors: newProcessors(),
 	}, nil
-}
-
-// admissionRequest is one request to create or update a Configuration.
-type admissionRequest struct {
-	user          authenticationv1.UserInfo
-	configuration *v0.Configuration
-	old           *v0.Configuration // nil on create; its metadata is only its name
-	// oldUnread is set if the old one could not be read, and is empty.
-	oldUnread bool
-}
-
-// unchanged reports whether the request changes nothing that the checks read. An
-// invalid spec that was stored while the webhook was unavailable must not block other
-// changes, and deletion must always be possible.
-func (r admissionRequest) unchanged() bool {
-	return r.old != nil && equality.Semantic.DeepEqual(r.old.Spec, r.configuration.Spec)
 }
 
 // review performs the checks in order, and returns what they found. A stage that
@@ -100,24 +85,19 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 		return findings
 	}
 
-	// 3. The rendered objects.
+	// 3. The rendered objects, and whether the API server accepts them.
 	affected, unread := c.listAffected(ctx, r)
-	devices := newDeviceFactory(r.configuration, compiled, affected.properties)
-	renderings, collisions := c.checkRendering(ctx, r, compiled, candidates, devices)
-	findings = append(findings, unique(slices.Concat(unread, collisions))...)
+	objects, err := c.newObjectReview(r, compiled, candidates, affected.properties)
+	if err != nil {
+		return append(findings, inconclusive("spec", err.Error())...)
+	}
+	findings = append(findings, unique(slices.Concat(unread, objects.checkObjects(ctx)))...)
 	if denied(findings) {
 		return findings
 	}
 
-	// 4. Whether the API server accepts them.
-	devices.siblings = refsOf(renderings)
-	findings = append(findings, c.checkDryRun(ctx, r, compiled, renderings, devices)...)
-	if denied(findings) {
-		return findings
-	}
-
-	// 5. The effect on existing devices.
-	return append(findings, c.checkForecast(ctx, r, compiled, candidates, affected, devices)...)
+	// 4. The effect on existing devices.
+	return append(findings, objects.checkForecast(ctx, affected)...)
 }
 
 // inspect performs the checks that need neither devices nor dry runs. It returns
@@ -128,12 +108,8 @@ func (c *Chain) inspect(ctx context.Context, r admissionRequest) (compiled *temp
 	requests.run(func() { name = c.checkName(ctx, r) })
 	requests.run(func() { number = c.checkNumber(ctx, r) })
 	requests.run(func() { delegated, delegation = c.mayDelegate(ctx, r) })
-	details := c.reviewDetails(ctx, r)
-	var problems []Finding
-	err := c.compute(ctx, r, func(func() bool) { compiled, problems = checkTemplates(r.configuration, c.policy) })
-	if err != nil {
-		problems = []Finding{tooBusy(err)}
-	}
+	details := checkDetails(c.details, r.configuration)
+	compiled, problems := checkTemplates(r.configuration, c.policy)
 	requests.wait()
 	return compiled, delegated, slices.Concat(name, number, delegation, details, problems)
 }

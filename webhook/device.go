@@ -82,6 +82,20 @@ func (d deviceFactory) guesses(part any) bool {
 	return len(d.guessed) > 0 && templating.ReadsDevice(part)
 }
 
+// distinctGuesses returns the guesses that make up different properties, at least one.
+func (d deviceFactory) distinctGuesses() []sampleValue {
+	var distinct []sampleValue
+	var before map[string]string
+	for i, guess := range guesses {
+		properties := d.device(0, guess, false).Properties
+		if i == 0 || !maps.Equal(properties, before) {
+			distinct = append(distinct, guess)
+		}
+		before = properties
+	}
+	return distinct
+}
+
 // observes reports whether a template reads properties of an existing device.
 func (d deviceFactory) observes(source map[string]any) bool {
 	return d.observed && (source == nil || templating.ReadsDevice(source))

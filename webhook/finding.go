@@ -23,9 +23,6 @@ const (
 	Deny
 	// Forbid rejects the request because the requester lacks a permission.
 	Forbid
-	// Busy rejects the request because the webhook has no capacity left for it: another
-	// attempt may succeed.
-	Busy
 )
 
 // Finding is one message to the author of a Configuration.
@@ -36,11 +33,6 @@ type Finding struct {
 
 // denies reports whether the finding rejects the request.
 func (f Finding) denies() bool { return f.Level >= Deny }
-
-// tooBusy returns the finding for a review for which there is no capacity.
-func tooBusy(err error) Finding {
-	return Finding{Busy, finding.Mistake{Path: "spec", Cause: err.Error(), Hint: "try again in a few seconds"}}
-}
 
 // inconclusive returns the finding for a check that has no result.
 func inconclusive(path, cause string) []Finding {

@@ -5,17 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	admissionv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	v0 "akri.sh/akri/api/v0"
 )
 
 // The API server sends its timeout with each request. The webhook responds a margin
@@ -27,25 +26,17 @@ const (
 	maxTimeout     = 29 * time.Second // the API server waits for 30 s at most
 )
 
-// What all requests together may hold in memory, in bytes, and what the requests of
-// one user may. With the memory for renderings (renderings.go) and some 50 MiB that the
-// process needs in any case, it is less than the limit in config/webhook.
-const (
-	maxReadingBytes        = 16 << 20 // of requests that are being read
-	maxLargeReadingBytes   = 14 << 20 // of the large ones among them
-	maxWaitingBytes        = 16 << 20 // of requests that wait for a review
-	maxWaitingBytesPerUser = 8 << 20
-	minWaitingBytes        = 256 << 10 // one user has up to 32 requests that wait
-	maxReviewBytes         = 96 << 20  // of decoded and compiled Configurations
-	maxReviewBytesPerUser  = 64 << 20
-	// minReviewBytes limits the number of reviews: one user has up to 16 at a time.
-	minReviewBytes = 4 << 20
-	// maxDecodedBytes is the size limit of one Configuration, see decodedBytes.
-	maxDecodedBytes = 8 << 20
-	// maxSpecBytes is the size limit of a spec as JSON: the controller keeps all of them in
-	// memory, and each agent those of its handlers.
-	maxSpecBytes = 256 << 10
-)
+// maxReviews is how many requests are read and reviewed at the same time. The others wait, in
+// the order in which they came, with nothing in memory but a connection and the UID. It is four,
+// because four of the most expensive Configurations must fit into the memory limit in
+// config/webhook, 256 MiB. 50 MiB of these the process takes in any case, which leaves 50 MiB for
+// each: a spec of maxSpecBytes and the one that it replaces, decoded (10 MiB each), the templates
+// compiled (up to 10 MiB), and the objects that are held (heldBytes of each of four lists).
+// TestHostileUser measures it. More would not be faster: each has four requests in flight.
+const maxReviews = 4
+
+// retryAfter is how long clients wait that were told to try again. client-go does so by itself.
+const retryAfter = time.Second
 
 // reviewer reviews requests.
 type reviewer interface {
@@ -56,88 +47,33 @@ type reviewer interface {
 func Handler(chain *Chain) http.Handler { return handlerFor(chain) }
 
 func handlerFor(r reviewer) http.Handler {
-	return &reviewHandler{
-		reviewer: r,
-		reading:  newSeats(maxReadingBytes, maxLargeReadingBytes),
-		waiting:  newSeats(maxWaitingBytes, maxWaitingBytesPerUser),
-		reviews:  newSeats(maxReviewBytes, maxReviewBytesPerUser),
-	}
+	return &reviewHandler{reviewer: r, reviews: semaphore.NewWeighted(maxReviews)}
 }
 
-// reviewHandler limits what requests hold in memory, from the first byte to the response.
+// reviewHandler limits how many requests are reviewed at the same time, and how long they wait.
 type reviewHandler struct {
 	reviewer
-	reading, waiting, reviews *seats
+	reviews *semaphore.Weighted
 }
 
 // ServeHTTP responds with an AdmissionReview to every request.
 func (h *reviewHandler) ServeHTTP(rw http.ResponseWriter, httpRequest *http.Request) {
-	ctx, cancel := context.WithTimeout(httpRequest.Context(), timeoutOf(httpRequest))
+	timeout := timeoutOf(httpRequest)
+	ctx, cancel := context.WithTimeout(httpRequest.Context(), timeout)
 	defer cancel()
 	answer := &admissionv1.AdmissionReview{}
 	answer.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"))
-	review, err := readReview(ctx, h.reading, rw, httpRequest)
-	if err != nil {
+	body := http.MaxBytesReader(rw, httpRequest.Body, maxBody)
+	if uid, rest, err := readUID(body); err != nil {
 		answer.Response = denyError(err)
 	} else {
-		answer.Response = h.respond(ctx, review)
+		answer.Response = h.admit(ctx, timeout/2, rw, rest)
+		answer.Response.UID = uid // without it, the API server does not accept the response
 	}
 	rw.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(rw).Encode(answer); err != nil {
 		log.FromContext(ctx).V(1).Info("The response was not sent", "err", err.Error())
 	}
-}
-
-// respond returns the response to a review.
-func (h *reviewHandler) respond(ctx context.Context, review *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
-	incoming := review.Request
-	response := h.admit(ctx, incoming)
-	response.UID = incoming.UID
-	return response
-}
-
-// admit waits until the user's request may be reviewed, and reviews it.
-func (h *reviewHandler) admit(ctx context.Context, incoming *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	objects := int64(len(incoming.Object.Raw) + len(incoming.OldObject.Raw))
-	user := tenant(incoming.UserInfo)
-	leave, ok := h.waiting.tryAcquire(user, max(minWaitingBytes, objects))
-	if !ok {
-		return denyError(busy("too many of your Configurations are waiting for validation"))
-	}
-	defer leave()
-	decoded := decodedBytes(incoming.Object.Raw)
-	if decoded > maxDecodedBytes {
-		return denyError(&statusError{http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, fmt.Sprintf(
-			"spec: the Configuration has too many fields: decoded, it would take %d MiB, and the limit is %d MiB; "+
-				"use fewer or smaller templates, or several Configurations", decoded>>20, maxDecodedBytes>>20)})
-	}
-	if size := specBytes(incoming.Object.Raw); size > maxSpecBytes && size > specBytes(incoming.OldObject.Raw) {
-		return denyError(&statusError{http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, fmt.Sprintf(
-			"spec: it has %d KiB of JSON, and the limit is %d KiB; "+
-				"put large values into a ConfigMap that the brokers mount, or use several Configurations", size>>10, maxSpecBytes>>10)})
-	}
-	compiled := compiledBytes(incoming.Object.Raw, decoded)
-	old := decodedBytes(incoming.OldObject.Raw)
-	if old > maxDecodedBytes {
-		incoming.OldObject.Raw, old = nil, 0 // it was stored without the webhook
-	}
-	release, err := h.reviews.acquire(ctx, user, max(minReviewBytes, objects+decoded+compiled+old))
-	if err != nil {
-		return denyError(busy("too many Configurations are being validated at the same time"))
-	}
-	defer release()
-	leave()
-	return respond(ctx, h.reviewer, incoming)
-}
-
-// tenant returns the key for limits per user. All ServiceAccounts of a namespace share
-// one: a user who may create ServiceAccounts can have any number of them.
-func tenant(user authenticationv1.UserInfo) string {
-	if namespaced, found := strings.CutPrefix(user.Username, "system:serviceaccount:"); found {
-		namespace, _, _ := strings.Cut(namespaced, ":")
-		return "system:serviceaccounts:" + namespace
-	}
-	return user.Username
 }
 
 // timeoutOf returns how long a review may take.
@@ -149,8 +85,20 @@ func timeoutOf(httpRequest *http.Request) time.Duration {
 	return min(max(timeout-timeoutMargin, minTimeout), maxTimeout)
 }
 
-// respond reviews a request. An internal failure denies it with a reason.
-func respond(ctx context.Context, r reviewer, incoming *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse) {
+// admit waits for the request's turn, but leaves time for its review: half of it. Then it reads
+// the rest of the request, and reviews it. An internal failure denies it with a reason.
+func (h *reviewHandler) admit(
+	ctx context.Context, wait time.Duration, rw http.ResponseWriter, body io.Reader,
+) (response *admissionv1.AdmissionResponse) {
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if err := h.reviews.Acquire(waiting, 1); err != nil {
+		busy := deny(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
+			"too many Configurations are being validated at the same time: try again in a few seconds")
+		busy.Result.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(retryAfter.Seconds())}
+		return busy
+	}
+	defer h.reviews.Release(1)
 	defer func() {
 		if reason := recover(); reason != nil {
 			log.FromContext(ctx).Error(fmt.Errorf("panic: %v", reason), "The admission webhook failed", "stack", string(debug.Stack()))
@@ -159,29 +107,11 @@ func respond(ctx context.Context, r reviewer, incoming *admissionv1.AdmissionReq
 					"Please report it; docs/admission.md explains how to continue without the webhook")
 		}
 	}()
-	decoded, err := decodeRequest(incoming)
+	request, err := readRequest(rw, body)
 	if err != nil {
-		return denyError(badRequest("%v", err))
+		return denyError(err)
 	}
-	return responseFor(r.review(ctx, decoded))
-}
-
-// decodeRequest decodes a request and drops its encoded objects.
-func decodeRequest(incoming *admissionv1.AdmissionRequest) (admissionRequest, error) {
-	decoded := admissionRequest{user: incoming.UserInfo, configuration: &v0.Configuration{}}
-	if err := json.Unmarshal(incoming.Object.Raw, decoded.configuration); err != nil {
-		return admissionRequest{}, fmt.Errorf("decode the Configuration: %w", err)
-	}
-	decoded.configuration.Namespace = incoming.Namespace // some clients do not send it
-	if incoming.Operation == admissionv1.Update {
-		decoded.old = &v0.Configuration{}
-		if err := json.Unmarshal(incoming.OldObject.Raw, decoded.old); err != nil {
-			*decoded.old, decoded.oldUnread = v0.Configuration{}, true // whatever it was, the new one replaces it
-		}
-		decoded.old.Namespace, decoded.old.Name = incoming.Namespace, incoming.Name
-	}
-	incoming.Object.Raw, incoming.OldObject.Raw = nil, nil
-	return decoded, nil
+	return responseFor(h.review(ctx, request))
 }
 
 // responseFor returns the response to a request with these findings.
@@ -192,8 +122,6 @@ func responseFor(findings []Finding) *admissionv1.AdmissionResponse {
 	}
 	response := &admissionv1.AdmissionResponse{Allowed: true, Result: &metav1.Status{Code: http.StatusOK}}
 	switch highest {
-	case Busy:
-		response = deny(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, denials(findings))
 	case Forbid:
 		response = deny(http.StatusForbidden, metav1.StatusReasonForbidden, denials(findings))
 	case Deny:
@@ -205,15 +133,11 @@ func responseFor(findings []Finding) *admissionv1.AdmissionResponse {
 
 // denyError returns the response to a request that is not reviewed.
 func denyError(err error) *admissionv1.AdmissionResponse {
-	if status, ok := errors.AsType[*statusError](err); ok {
-		return deny(status.code, status.reason, status.text)
+	if _, exceeded := errors.AsType[*http.MaxBytesError](err); exceeded {
+		err = tooLarge("the Configuration is too large: its old and new version are limited to %d MiB together", maxBody>>20)
 	}
-	return deny(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
-}
-
-func deny(code int32, reason metav1.StatusReason, message string) *admissionv1.AdmissionResponse {
-	return &admissionv1.AdmissionResponse{
-		Allowed: false,
-		Result:  &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message},
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return &admissionv1.AdmissionResponse{Result: &status.ErrStatus}
 	}
+	return deny(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 }

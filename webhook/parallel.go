@@ -3,7 +3,6 @@ package webhook
 import (
 	"fmt"
 	"runtime/debug"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -13,11 +12,7 @@ const maxParallel = 4
 
 // parallel runs functions concurrently. wait re-panics in the caller, whose handler
 // recovers; otherwise a panic would crash the process.
-type parallel struct {
-	group errgroup.Group
-	mu    sync.Mutex
-	panic any
-}
+type parallel struct{ group errgroup.Group }
 
 func newParallel() *parallel {
 	p := &parallel{}
@@ -27,12 +22,10 @@ func newParallel() *parallel {
 
 // run starts a function, once fewer than maxParallel are running.
 func (p *parallel) run(f func()) {
-	p.group.Go(func() error {
+	p.group.Go(func() (err error) {
 		defer func() {
 			if reason := recover(); reason != nil {
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				p.panic = fmt.Sprintf("%v\n%s", reason, debug.Stack())
+				err = fmt.Errorf("%v\n%s", reason, debug.Stack())
 			}
 		}()
 		f()
@@ -42,8 +35,7 @@ func (p *parallel) run(f func()) {
 
 // wait returns when all functions have returned, and panics if one of them did.
 func (p *parallel) wait() {
-	_ = p.group.Wait() // no function returns an error
-	if p.panic != nil {
-		panic(p.panic)
+	if err := p.group.Wait(); err != nil {
+		panic(err)
 	}
 }

@@ -3,18 +3,15 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/kinds"
@@ -159,51 +156,6 @@ func (w *world) registerOther(resource string, handler http.HandlerFunc) {
 	w.register(hook)
 }
 
-// Another webhook without support for dry run does not keep Configurations out. One
-// can no longer be registered, but old ones are still called. The API server then
-// responds as here (k8s.io/apiserver, webhook dispatcher).
-func TestOtherWebhookWithoutDryRun(t *testing.T) {
-	w := newWorld(t)
-	w.options.Config = rest.CopyConfig(w.options.Config)
-	w.options.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return promhttp.RoundTripperFunc(func(request *http.Request) (*http.Response, error) {
-			if request.Method != http.MethodPatch || !strings.Contains(request.URL.Path, "/pods/") {
-				return next.RoundTrip(request)
-			}
-			body := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"admission webhook \"old.example\" does not support dry ` +
-				`run","reason":"BadRequest","code":400}`
-			return &http.Response{
-				StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/json"}},
-				Body: io.NopCloser(strings.NewReader(body)), Request: request,
-			}, nil
-		})
-	})
-	w.guard()
-	admin := w.as("")
-	expect(t, admin.apply(configuration(aPod, "")), "")
-	if warnings := admin.warnings.take(); !strings.Contains(warnings, "another admission webhook does not support dry run") {
-		t.Errorf("warned: %q", warnings)
-	}
-}
-
-// A denial by another webhook is a denial.
-func TestOtherWebhookDenies(t *testing.T) {
-	w := newWorld(t)
-	w.guard()
-	w.registerOther("pods", denyAll("pods are out of fashion"))
-	tries := 0
-	w.Eventually("the other webhook is called", func() string {
-		tries++
-		err := w.as("").apply(fmt.Sprintf("%s  capacity: %d\n", configuration(aPod, ""), tries))
-		if err == nil {
-			return "admitted"
-		}
-		expect(t, err, "spec.instanceBrokerResources[0]: admission webhook")
-		expect(t, err, "pods are out of fashion")
-		return ""
-	})
-}
-
 // Pod security standards are enforced, too.
 func TestPodSecurity(t *testing.T) {
 	w := newWorld(t)
@@ -278,16 +230,6 @@ func TestKindInstalledAfterTheConfiguration(t *testing.T) {
 		return ""
 	})
 	expect(t, admin.apply(text), "")
-}
-
-// A template for a Namespace, and one for an object in it, are both denied.
-func TestNamespaceOfTheSameConfiguration(t *testing.T) {
-	w := newWorld(t)
-	w.guard()
-	err := w.as("").apply(configuration("", `{apiVersion: v1, kind: Namespace, metadata: {name: made}}, {apiVersion: v1, kind: `+
-		`ConfigMap, metadata: {name: inside, namespace: made}}`))
-	expect(t, err, "spec.configurationBrokerResources[0]: kind Namespace of v1 is cluster-scoped")
-	expect(t, err, `spec.configurationBrokerResources[1]: metadata.namespace is "made"`)
 }
 
 // The maximum number of templates, with properties of three kinds, is reviewed well

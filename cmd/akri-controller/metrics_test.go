@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"akri.sh/akri/internal/metricsdoc"
+	"akri.sh/akri/webhook/server"
 )
 
 // The metrics of the controller are compared in its package.
 func TestWebhookMetricsAreDocumented(t *testing.T) {
 	recorder := metricsdoc.NewRecorder()
-	if _, err := registerWebhookMetrics(recorder); err != nil {
+	if err := registerWebhookMetrics(recorder, &server.Server{}); err != nil {
 		t.Fatal(err)
 	}
 	metricsdoc.Check(t, "../../docs/metrics.md", "The webhook", recorder)

@@ -14,13 +14,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/discovery/builtin"
 	"akri.sh/akri/internal/version"
 	"akri.sh/akri/webhook"
 	"akri.sh/akri/webhook/certs"
+	"akri.sh/akri/webhook/server"
 )
 
 // webhookName is the argument that selects the command.
@@ -52,7 +53,7 @@ func (c *webhookCommand) register(set *pflag.FlagSet) {
 	set.StringVar(&c.address, "bind-address", ":9443", "`address` that serves the webhook")
 	set.StringVar(&c.certDir, "cert-dir", "/run/akri/webhook", "`directory` of the webhook's tls.crt and tls.key, if --cert-secret is not set")
 	set.StringVar(&c.secret, "cert-secret", "", "Secret, as `NAMESPACE/NAME`, in which the webhook creates, stores and renews its "+
-		"certificate, and the path at which it is served; the Service "+certs.ServiceName+" is in the same namespace. If not set, "+
+		"certificate; the Service "+certs.ServiceName+" is in the same namespace. If not set, "+
 		"provide a certificate in --cert-dir, and its CA and the path "+certs.Path+" in the ValidatingWebhookConfiguration "+
 		certs.RegistrationName)
 	set.BoolVar(&c.handlers, "authorize-discovery-handlers", false, "require the verb use on discoveryhandlers.akri.sh/NAME of the "+
@@ -77,14 +78,11 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	if options.Metrics, err = registerWebhookMetrics(metrics.Registry); err != nil {
-		return fmt.Errorf("register the metrics: %w", err)
-	}
 	mgr, err := ctrl.NewManager(api, manager.Options{
 		Scheme:                  scheme,
 		Cache:                   webhook.CacheOptions(),
 		MapperProvider:          kinds.Provide,
-		Metrics:                 server.Options{BindAddress: c.addresses.metrics},
+		Metrics:                 metricsserver.Options{BindAddress: c.addresses.metrics},
 		HealthProbeBindAddress:  c.addresses.probes,
 		GracefulShutdownTimeout: new(10 * time.Second),
 	})
@@ -115,25 +113,27 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("set up the admission webhook: %w", err)
 	}
-	ready, err := webhook.Serve(mgr, options, chain)
+	served, err := server.Add(ctx, mgr, options, webhook.Handler(chain))
 	if err != nil {
 		return err
 	}
-	if err := mgr.AddReadyzCheck("webhook", ready); err != nil {
+	if err := mgr.AddReadyzCheck("webhook", served.Ready); err != nil {
 		return fmt.Errorf("add the webhook's readiness check: %w", err)
+	}
+	if err := registerWebhookMetrics(metrics.Registry, served); err != nil {
+		return fmt.Errorf("register the metrics: %w", err)
 	}
 	return start(ctx, mgr)
 }
 
 // registerWebhookMetrics registers the metrics of the webhook in addition to those of
 // controller-runtime.
-func registerWebhookMetrics(to prometheus.Registerer) (*webhook.Metrics, error) {
-	own := &webhook.Metrics{}
-	return own, errors.Join(to.Register(version.NewCollector("webhook")), to.Register(own))
+func registerWebhookMetrics(to prometheus.Registerer, served *server.Server) error {
+	return errors.Join(to.Register(version.NewCollector("webhook")), to.Register(served))
 }
 
-func (c *webhookCommand) serverOptions() (webhook.ServerOptions, error) {
-	options := webhook.ServerOptions{Address: c.address, Dir: c.certDir, ClientCA: c.clientCA}
+func (c *webhookCommand) serverOptions() (server.Options, error) {
+	options := server.Options{Address: c.address, Dir: c.certDir, ClientCA: c.clientCA}
 	if c.secret != "" {
 		namespace, name, found := strings.Cut(c.secret, "/")
 		if !found || namespace == "" || name == "" {

@@ -2,12 +2,14 @@ package certs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -34,12 +36,19 @@ const (
 	RegistrationName = "akri-configurations"
 )
 
+const (
+	// fieldOwner is the name under which the webhook writes its Secret and its registration.
+	fieldOwner = "akri-webhook"
+	// resync is how long it takes until a failed write is repeated.
+	resync = 30 * time.Second
+)
+
 // managed counts calls of Manage: each cert-controller in a process needs a name of
 // its own, and tests run several.
 var managed atomic.Int32
 
 // Manage adds to a manager without leader election the controllers that create and
-// renew the certificate and the path, and keep the state equal to the Secret.
+// renew the certificate, register the path, and keep the state equal to the Secret.
 func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, admissionregistrationv1.AddToScheme} {
 		if err := add(mgr.GetScheme()); err != nil {
@@ -54,7 +63,7 @@ func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a file for cert-controller, which waits for it as if the Secret were mounted: %w", err)
 	}
-	state := newState()
+	state := &State{}
 	if err := watch(restricted, secret, state); err != nil {
 		return nil, err
 	}
@@ -65,7 +74,7 @@ func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
 		CAOrganization: "akri.sh",
 		DNSName:        fmt.Sprintf("%s.%s.svc", ServiceName, secret.Namespace),
 		IsReady:        make(chan struct{}), // polled every few seconds, so State is used instead
-		FieldOwner:     "akri-webhook",
+		FieldOwner:     fieldOwner,
 		Webhooks:       []rotator.WebhookInfo{{Name: RegistrationName, Type: rotator.Validating}},
 		// Every replica serves, so every replica ensures that there is a
 		// certificate.
@@ -75,14 +84,10 @@ func Manage(mgr manager.Manager, secret types.NamespacedName) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create certificates for the webhook: %w", err)
 	}
-	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		defer func() { _ = os.RemoveAll(mounted) }()
-		return state.managePath(ctx, mgr.GetClient())
+	return state, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		return os.RemoveAll(mounted)
 	}))
-	if err != nil {
-		return nil, fmt.Errorf("create a path for the webhook: %w", err)
-	}
-	return state, nil
 }
 
 // restrictedManager gives cert-controller a configuration whose list and watch
@@ -123,33 +128,37 @@ func restrictLists(config *rest.Config, secret types.NamespacedName) *rest.Confi
 	return restricted
 }
 
-// watch keeps state up to date with the Secret and the webhook configuration.
+// watch keeps state up to date with the Secret and the webhook configuration, and registers the
+// path whenever one of them changes.
 func watch(mgr manager.Manager, secret types.NamespacedName, state *State) error {
 	informers, err := cache.New(mgr.GetConfig(), cache.Options{
-		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), SyncPeriod: new(resync),
 		DefaultNamespaces: map[string]cache.Config{secret.Namespace: {}},
 	})
 	if err != nil {
 		return fmt.Errorf("watch Secret %s: %w", secret, err)
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		for object, update := range map[client.Object]func(any) error{
-			&corev1.Secret{}: state.updateSecret,
-			&admissionregistrationv1.ValidatingWebhookConfiguration{}: state.updateRegistration,
-		} {
+		changed := func(object any) {
+			var err error
+			switch object := object.(type) {
+			case *corev1.Secret:
+				err = state.updateSecret(object)
+			case *admissionregistrationv1.ValidatingWebhookConfiguration:
+				state.updateRegistration(object)
+			}
+			if err = errors.Join(err, state.register(ctx, mgr.GetClient())); err != nil && ctx.Err() == nil {
+				log.FromContext(ctx).Error(err, "Failed to read the webhook's certificate, or to register its path")
+			}
+		}
+		for _, object := range []client.Object{&corev1.Secret{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}} {
 			informer, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false))
-			if err != nil {
-				return fmt.Errorf("watch %T for the webhook's certificate: %w", object, err)
+			if err == nil {
+				_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+					AddFunc:    changed,
+					UpdateFunc: func(_, current any) { changed(current) },
+				})
 			}
-			changed := func(object any) {
-				if err := update(object); err != nil {
-					log.FromContext(ctx).Error(err, "Failed to read the webhook's certificate")
-				}
-			}
-			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-				AddFunc:    changed,
-				UpdateFunc: func(_, current any) { changed(current) },
-			})
 			if err != nil {
 				return fmt.Errorf("watch %T for the webhook's certificate: %w", object, err)
 			}

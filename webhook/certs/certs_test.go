@@ -5,7 +5,6 @@ import (
 	"encoding/pem"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -63,7 +62,7 @@ func pair(t *testing.T) (certificate, key []byte) {
 }
 
 func TestState(t *testing.T) {
-	state := newState()
+	state := &State{}
 	serves := func(want []byte) {
 		t.Helper()
 		got, err := state.GetCertificate(nil)
@@ -80,13 +79,13 @@ func TestState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	registration := func(ca string) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	registration := func(ca, path string) *admissionregistrationv1.ValidatingWebhookConfiguration {
 		return &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: RegistrationName},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 				ClientConfig: admissionregistrationv1.WebhookClientConfig{
 					CABundle: []byte(ca),
-					Service:  &admissionregistrationv1.ServiceReference{Path: new(newPath(time.Now()))},
+					Service:  &admissionregistrationv1.ServiceReference{Path: new(path)},
 				},
 			}},
 		}
@@ -98,14 +97,19 @@ func TestState(t *testing.T) {
 	if state.Ready() == nil {
 		t.Error("ready without a certificate")
 	}
-	secret.Data[CertFile], secret.Data[caKey] = first, []byte("ca")
+	secret.Data[CertFile], secret.Data[caCertificate], secret.Data[caPrivateKey] = first, []byte("ca"), []byte("key")
 	update(state.updateSecret(secret))
 	serves(first)
-	update(state.updateRegistration(registration("another CA")))
+	path := pathOf([]byte("key"))
+	state.updateRegistration(registration("another CA", path))
 	if state.Ready() == nil {
 		t.Error("ready although the API server trusts another CA")
 	}
-	update(state.updateRegistration(registration("ca")))
+	state.updateRegistration(registration("ca", Path))
+	if state.Ready() == nil {
+		t.Error("ready although the API server calls another path")
+	}
+	state.updateRegistration(registration("ca", path))
 	if err := state.Ready(); err != nil {
 		t.Errorf("not ready although the API server trusts the CA: %v", err)
 	}
@@ -116,4 +120,27 @@ func TestState(t *testing.T) {
 	serves(first)
 	update(state.updateSecret(&corev1.Secret{Data: map[string][]byte{CertFile: renewed, KeyFile: key}}))
 	serves(renewed)
+}
+
+// Only the path that follows from the CA's private key is served, and none without one.
+func TestServed(t *testing.T) {
+	certificate, key := pair(t)
+	state := &State{}
+	secret := &corev1.Secret{Data: map[string][]byte{CertFile: certificate, KeyFile: key}}
+	for _, private := range []string{"", "one", "another"} {
+		secret.Data[caPrivateKey] = []byte(private)
+		if err := state.updateSecret(secret); err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range []string{"", "one", "another"} {
+			if path := pathOf([]byte(of)); state.Served(path) != (of == private && of != "") {
+				t.Errorf("with the key %q, %q is served: %t", private, path, state.Served(path))
+			}
+		}
+		for _, path := range []string{"", "/", Path, Path + "/", pathOf([]byte(private)) + "x"} {
+			if state.Served(path) {
+				t.Errorf("with the key %q, %q is served", private, path)
+			}
+		}
+	}
 }

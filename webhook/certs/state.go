@@ -2,14 +2,20 @@ package certs
 
 import (
 	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Keys of the Secret, which are also the names of the files of a certificate from another source.
@@ -18,27 +24,25 @@ const (
 	KeyFile  = "tls.key"
 )
 
-// caKey is the key of the CA's certificate in the Secret.
-const caKey = "ca.crt"
+// The keys of the CA in the Secret.
+const (
+	caCertificate = "ca.crt"
+	caPrivateKey  = "ca.key"
+)
+
+// Path is where the webhook is served if its certificate is not managed. Otherwise a
+// text that cannot be guessed follows.
+const Path = "/admission/configurations"
 
 // State is the certificate that the webhook serves with, which CA signed it, which CA the API
-// server trusts, and at which paths the webhook is served. It is safe for concurrent use.
+// server trusts, and at which path the webhook is served. It is safe for concurrent use.
 type State struct {
-	now func() time.Time
-
 	mu          sync.Mutex
 	certificate *tls.Certificate // nil until the Secret has one
-	// ca signed the certificate; trusted is the CA in the ValidatingWebhookConfiguration.
-	ca, trusted []byte
-	paths       paths
-	// secret and registration are the latest that were read; the Secret only with a
-	// certificate.
-	secret       *corev1.Secret
+	ca          []byte           // it signed the certificate
+	path        string
+	// registration is the latest that was read, nil if there is none.
 	registration *admissionregistrationv1.ValidatingWebhookConfiguration
-}
-
-func newState() *State {
-	return &State{now: time.Now, paths: paths{retired: map[string]time.Time{}}}
 }
 
 // GetCertificate returns the certificate in the Secret. It is for [tls.Config].
@@ -55,29 +59,28 @@ func (s *State) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 func (s *State) Served(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.paths.served(path, s.now())
+	return s.path != "" && subtle.ConstantTimeCompare([]byte(s.path), []byte(path)) == 1
 }
 
 // Ready returns an error until there is a certificate, and the API server trusts it and
-// knows a path at which the webhook is served.
+// knows the path at which the webhook is served.
 func (s *State) Ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.certificate == nil:
 		return errors.New("the webhook has no certificate yet")
-	case !bytes.Equal(s.ca, s.trusted):
+	case s.registration == nil || !bytes.Equal(s.ca, s.registration.Webhooks[0].ClientConfig.CABundle):
 		return errors.New("the API server does not trust the CA of the webhook's certificate yet")
-	case !unguessable(s.paths.registered):
+	case !registered(s.registration, s.path):
 		return errors.New("the API server does not know the webhook's path yet")
 	}
 	return nil
 }
 
 // updateSecret reads the certificate. If it does not match its key, the old one is kept.
-func (s *State) updateSecret(object any) error {
-	secret, ok := object.(*corev1.Secret)
-	if !ok || len(secret.Data[CertFile]) == 0 || len(secret.Data[KeyFile]) == 0 {
+func (s *State) updateSecret(secret *corev1.Secret) error {
+	if len(secret.Data[CertFile]) == 0 || len(secret.Data[KeyFile]) == 0 {
 		return nil // not created yet
 	}
 	certificate, err := tls.X509KeyPair(secret.Data[CertFile], secret.Data[KeyFile])
@@ -86,21 +89,56 @@ func (s *State) updateSecret(object any) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.certificate, s.ca, s.secret = &certificate, secret.Data[caKey], secret
-	s.paths.store(string(secret.Data[pathKey]), s.now())
+	s.certificate, s.ca, s.path = &certificate, secret.Data[caCertificate], pathOf(secret.Data[caPrivateKey])
 	return nil
 }
 
-// updateRegistration records the CA that the API server trusts.
-func (s *State) updateRegistration(object any) error {
-	registration, ok := object.(*admissionregistrationv1.ValidatingWebhookConfiguration)
-	if !ok || registration.Name != RegistrationName || len(registration.Webhooks) == 0 {
-		return nil
+// updateRegistration records what the API server knows of the webhook.
+func (s *State) updateRegistration(registration *admissionregistrationv1.ValidatingWebhookConfiguration) {
+	if registration.Name != RegistrationName || len(registration.Webhooks) == 0 {
+		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trusted = registration.Webhooks[0].ClientConfig.CABundle
 	s.registration = registration
-	s.paths.register(pathOf(registration), s.now())
-	return nil
+}
+
+// register writes the path into the registration, unless it is there. Replicas may race: they
+// all write the same.
+func (s *State) register(ctx context.Context, api client.Writer) error {
+	s.mu.Lock()
+	if s.path == "" || s.registration == nil || registered(s.registration, s.path) {
+		s.mu.Unlock()
+		return nil
+	}
+	changed := s.registration.DeepCopy()
+	for i := range changed.Webhooks {
+		if service := changed.Webhooks[i].ClientConfig.Service; service != nil {
+			service.Path = new(s.path)
+		}
+	}
+	s.mu.Unlock()
+	err := api.Update(ctx, changed, client.FieldOwner(fieldOwner))
+	if apierrors.IsConflict(err) {
+		return nil // somebody else has written it, and the watch will say so
+	}
+	return err
+}
+
+// registered reports whether the API server calls the webhook at a path.
+func registered(registration *admissionregistrationv1.ValidatingWebhookConfiguration, path string) bool {
+	service := registration.Webhooks[0].ClientConfig.Service
+	return service == nil || service.Path != nil && *service.Path == path
+}
+
+// pathOf returns a path that only who knows the private key of the CA can compute. So all
+// replicas serve at the same path, and it changes with the CA, which the API server has to learn
+// at the same time.
+func pathOf(key []byte) string {
+	if len(key) == 0 {
+		return ""
+	}
+	code := hmac.New(sha256.New, key)
+	code.Write([]byte(Path))
+	return Path + "/" + hex.EncodeToString(code.Sum(nil)[:16])
 }

@@ -70,7 +70,7 @@ func TestInstancesNamedLikeAConfiguration(t *testing.T) {
 	}
 	for perPage := range int64(3) {
 		configuration := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: there.Namespace, Name: "second"}}
-		names, err := chain.namedLikeInstances(t.Context(), configuration, perPage+1)
+		names, err := chain.rivalNames(t.Context(), configuration, perPage+1)
 		if err != nil || !slices.Equal(names, []string{"second-8289ffa8d9"}) {
 			t.Errorf("%d names per page: found %v, %v", perPage+1, names, err)
 		}

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -135,39 +134,16 @@ func (c *cluster) resourceOf(tmpl *candidate) schema.GroupResource {
 // the handler itself, which chooses devices, files and mounts of the nodes.
 func discoveryRequirements(configuration *v0.Configuration, requireUse bool) []requirement {
 	var requirements []requirement
-	const place = "spec.discoveryHandler."
-	discovery := configuration.Spec.DiscoveryHandler
-	if requireUse {
+	if handler := configuration.Spec.DiscoveryHandler.Name; requireUse {
 		requirements = append(requirements, requirement{
-			right: right{
-				verb: verbUse, group: v0.Domain, resource: handlerResource, namespace: configuration.Namespace, name: discovery.Name,
-			},
-			place: place + "name",
+			right: right{verb: verbUse, group: v0.Domain, resource: handlerResource, namespace: configuration.Namespace, name: handler},
+			place: "spec.discoveryHandler.name",
 		})
 	}
-	for i, property := range discovery.DiscoveryProperties {
-		if property.ValueFrom == nil {
-			continue
-		}
-		for _, source := range []struct {
-			resource, field string
-			reference       *v0.KeyReference
-		}{
-			{"secrets", "secretKeyRef", property.ValueFrom.SecretKeyRef},
-			{"configmaps", "configMapKeyRef", property.ValueFrom.ConfigMapKeyRef},
-		} {
-			if source.reference == nil {
-				continue
-			}
-			namespace := source.reference.Namespace
-			if namespace == "" {
-				namespace = configuration.Namespace
-			}
-			requirements = append(requirements, requirement{
-				right: right{verb: "get", resource: source.resource, namespace: namespace, name: source.reference.Name},
-				place: fmt.Sprintf("%sdiscoveryProperties[%d].valueFrom.%s", place, i, source.field),
-			})
-		}
+	for _, one := range references(configuration) {
+		requirements = append(requirements, requirement{
+			right: right{verb: "get", resource: one.resource, namespace: one.namespace, name: one.name}, place: one.place,
+		})
 	}
 	return requirements
 }

@@ -3,14 +3,14 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
@@ -20,82 +20,103 @@ import (
 	"akri.sh/akri/templating"
 )
 
+// maxInstances limits the Instances for which an update is tried.
+const maxInstances = 20
+
 // maxForecastRequests limits the dry runs of a forecast. Each Instance gets the same
 // share of them.
 const maxForecastRequests = 200
+
+// affectedInstances are the existing Instances of a Configuration, as far as they are
+// tried.
+type affectedInstances struct {
+	names []string
+	// more is set if there are more than maxInstances.
+	more bool
+	// properties are those that the first one will have after the update.
+	properties map[string]string
+}
+
+// listAffected returns the Instances that an update affects. It finds them by the label that
+// agents set. One without it has not been seen by an agent yet: it comes from Akri before
+// agents took it over, or somebody has written it. It is not tried, though the controller
+// will render the templates for it.
+func (c *Chain) listAffected(ctx context.Context, r admissionRequest) (affectedInstances, []Finding) {
+	var result affectedInstances
+	if r.old == nil {
+		return result, nil
+	}
+	page, err := c.rows(ctx, v0.InstanceResource, r.configuration.Namespace, metav1.IncludeNone,
+		metav1.ListOptions{LabelSelector: v0.LabelConfiguration + "=" + r.configuration.Name, Limit: maxInstances})
+	if err != nil {
+		return result, inconclusive("spec", fmt.Sprintf("could not list the Instances: %v", err))
+	}
+	result.names, result.more = page.names(), page.Metadata.Continue != ""
+	if len(result.names) == 0 {
+		return result, nil
+	}
+	for _, name := range result.names { // the first one that is not being deleted
+		instance, err := c.readAffected(ctx, r, name)
+		if err != nil {
+			return result, inconclusive("spec", fmt.Sprintf("could not read an Instance: %v", err))
+		}
+		if instance != nil {
+			result.properties = instance.Spec.BrokerProperties
+			break
+		}
+	}
+	return result, nil
+}
+
+// readAffected returns an Instance with the properties that it will have after the update, or
+// nil if it is no longer affected.
+func (c *Chain) readAffected(ctx context.Context, r admissionRequest, name string) (*v0.Instance, error) {
+	instance := &v0.Instance{}
+	if err := c.live.Get(ctx, client.ObjectKey{Namespace: r.configuration.Namespace, Name: name}, instance); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if instance.Spec.ConfigurationName != r.configuration.Name || instance.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	instance.Spec.BrokerProperties = templates.PropertiesAfterUpdate(r.old, r.configuration, instance)
+	return instance, nil
+}
 
 // checkForecast warns the author of an update about the effect on existing devices: it
 // computes the controller's plan for each Instance, and sends the steps as dry
 // runs. It does not check whether objects have changed since they were applied: the
 // controller repairs them in any case.
-func (c *Chain) checkForecast(
-	ctx context.Context, r admissionRequest, compiled *templates.Templates, candidates []*candidate, affected affectedInstances,
-	devices deviceFactory,
-) []Finding {
-	if len(affected.names) == 0 {
-		return nil
-	}
-	client, err := c.client(r.configuration)
-	if err != nil {
-		return nil // checkDryRun has reported it
-	}
+func (o *objectReview) checkForecast(ctx context.Context, affected affectedInstances) []Finding {
 	predictions := make([]prediction, len(affected.names))
 	requests := newParallel()
 	for i, name := range affected.names {
-		requests.run(func() {
-			f := instanceForecast{Chain: c, r: r, compiled: compiled, candidates: candidates, devices: devices, client: client,
-				left: maxForecastRequests / len(affected.names)}
-			predictions[i] = f.predict(ctx, name)
-		})
+		requests.run(func() { predictions[i] = o.predict(ctx, name, maxForecastRequests/len(affected.names)) })
 	}
 	requests.wait()
 	return summary(affected, predictions)
 }
 
-// instanceForecast predicts the effect of an update on one Instance.
-type instanceForecast struct {
-	*Chain
-	r          admissionRequest
-	compiled   *templates.Templates
-	candidates []*candidate
-	devices    deviceFactory
-	client     *apply.Client
-	// left is how many dry runs may still be sent.
-	left int
-}
-
-// predict computes the plan for an Instance and tries its steps.
-func (f *instanceForecast) predict(ctx context.Context, name string) prediction {
-	release, err := f.reserve(ctx, f.r, renderingBytes)
-	if err != nil {
-		return prediction{unknown: true}
-	}
-	defer release()
-	instance, err := f.readAffected(ctx, f.r, name)
+// predict computes the plan for an Instance and tries its steps, up to a number of dry runs.
+func (o *objectReview) predict(ctx context.Context, name string, dryRuns int) prediction {
+	instance, err := o.readAffected(ctx, o.r, name)
 	if instance == nil {
 		return prediction{gone: err == nil, unknown: err != nil}
 	}
-	parent := ownership.InstanceParent(instance)
-	var steps []plan.Step
-	var outlines map[inventory.Ref]outline
-	var result prediction
-	err = f.compute(ctx, f.r, func(pass func() bool) {
-		steps, outlines, result = f.plan(ctx, f.r.configuration, f.compiled, instance, pass)
-	})
-	release()
-	if err != nil {
-		return prediction{unknown: true}
+	steps, result := o.plan(ctx, instance)
+	devices := o.devices
+	devices.siblings = slices.Clone(devices.siblings)
+	for _, step := range steps {
+		devices.siblings = append(devices.siblings, step.Ref)
 	}
-	f.devices.siblings = slices.AppendSeq(slices.Clone(f.devices.siblings), maps.Keys(outlines))
 	for _, step := range steps {
 		if step.Action == plan.Create || step.Action == plan.Update {
-			if f.left == 0 {
+			if dryRuns == 0 {
 				result.unknown = true
 				continue
 			}
-			f.left--
+			dryRuns--
 		}
-		result = result.plus(f.try(ctx, parent, step, outlines[step.Ref]))
+		result = result.plus(o.try(ctx, step, devices))
 	}
 	return result
 }
@@ -118,42 +139,39 @@ func (p prediction) plus(other prediction) prediction {
 	}
 }
 
-// plan returns the controller's plan for an Instance, with the outlines of the desired
-// objects instead of their contents, and the prediction before its steps are tried. After
-// each template, pass lets others compute.
-func (c *Chain) plan(
-	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, instance *v0.Instance, pass func() bool,
-) ([]plan.Step, map[inventory.Ref]outline, prediction) {
+// plan returns the controller's plan for an Instance, with the contents of as many objects as
+// may be held, and the prediction before its steps are tried.
+func (o *objectReview) plan(ctx context.Context, instance *v0.Instance) ([]plan.Step, prediction) {
 	var result prediction
-	values := templates.InstanceValues(configuration, instance)
-	parent := ownership.InstanceParent(instance)
 	var desired []plan.Desired
-	outlines := map[inventory.Ref]outline{}
+	var held int64
+	parent := ownership.InstanceParent(instance)
 	complete := true
-	diagnostics := compiled.Instance.Each(values, func(object templating.Object) {
-		one := outline{origin: object.Origin, ref: refOf(object), allocated: object.Allocated, values: &values}
-		wants, problems := plan.Desire(c.mapper, c.policy, parent, []templating.Object{object}, compiled.Place)
+	diagnostics := o.compiled.Instance.Each(templates.InstanceValues(o.r.configuration, instance), func(object templating.Object) {
+		wants, problems := plan.Desire(o.mapper, o.policy, parent, []templating.Object{object}, o.compiled.Place)
+		held += object.Allocated
 		for _, want := range wants {
-			want.Content = nil
-			desired, outlines[want.Ref] = append(desired, want), one
+			if held > heldBytes {
+				want.Content = nil
+			}
+			desired = append(desired, want)
 		}
 		complete = complete && len(problems) == 0
 		result = result.plus(predictProblems(problems))
-	}, func() bool { return ctx.Err() != nil || !pass() })
+	}, func() bool { return ctx.Err() != nil })
 	if ctx.Err() != nil {
-		return nil, nil, prediction{unknown: true}
+		return nil, prediction{unknown: true}
 	}
-	for _, found := range compiled.Diagnosed(v0.ReasonRenderFailed, diagnostics) {
+	for _, found := range o.compiled.Diagnosed(v0.ReasonRenderFailed, diagnostics) {
 		result.failures = append(result.failures, found.Error())
 	}
-	steps := plan.Compute(plan.Input{
+	return plan.Compute(plan.Input{
 		Parent:   parent,
 		Desired:  desired,
 		Observed: observed(instance),
 		Recorded: instance.Status.Resources,
 		Complete: complete && len(diagnostics) == 0,
-	})
-	return steps, outlines, result
+	}), result
 }
 
 // predictProblems returns the prediction for objects that cannot be applied.
@@ -187,7 +205,7 @@ func observed(instance *v0.Instance) map[inventory.Ref]plan.Observed {
 
 // try predicts the effect of a step. It sends a step that applies an object as a dry
 // run.
-func (f *instanceForecast) try(ctx context.Context, parent ownership.Parent, step plan.Step, desired outline) prediction {
+func (o *objectReview) try(ctx context.Context, step plan.Step, devices deviceFactory) prediction {
 	switch step.Action {
 	case plan.Delete, plan.Release:
 		return prediction{prune: true}
@@ -195,30 +213,19 @@ func (f *instanceForecast) try(ctx context.Context, parent ownership.Parent, ste
 	default:
 		return prediction{}
 	}
-	release, err := f.reserve(ctx, f.r, desired.dryRunBytes())
-	if err != nil {
+	if step.Desired.Content == nil {
 		return prediction{unknown: true}
 	}
-	defer release()
-	tmpl := candidateOf(f.candidates, templating.InstanceLevel, desired.origin.Index)
-	var object templating.Object
-	if busy := f.compute(ctx, f.r, func(func() bool) { object, err = desired.render(f.compiled) }); busy != nil || err != nil {
-		return prediction{unknown: true}
-	}
-	wants, problems := plan.Desire(f.mapper, f.policy, parent, []templating.Object{object}, f.compiled.Place)
-	if len(problems) > 0 {
-		return prediction{unknown: true}
-	}
-	step.Desired = &wants[0]
 	if step.Claim.Adopt == ownership.AdoptAny {
 		step.Claim.Adopt = ownership.AdoptNone // as for made-up devices
 	}
-	action, _, err := f.client.Do(ctx, step)
+	action, _, err := o.client.Do(ctx, step)
 	if action == plan.Recreate && err == nil {
 		return prediction{recreate: true}
 	}
 	// The values are those of a device, and the message may quote an object.
-	interpreter := apiAnswer{candidate: tmpl, want: step.Desired, devices: f.devices, update: f.r.old != nil, existing: true}
+	tmpl := candidateOf(o.candidates, templating.InstanceLevel, int(step.Desired.Template))
+	interpreter := apiAnswer{candidate: tmpl, want: step.Desired, devices: devices, update: o.r.old != nil, existing: true}
 	findings := interpreter.interpret(err)
 	failing := step.Ref.String()
 	if interpreter.namePrivate() {

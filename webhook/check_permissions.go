@@ -1,11 +1,11 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,8 +15,8 @@ import (
 	"akri.sh/akri/internal/finding"
 )
 
-// maxReviews limits the access reviews that one request causes.
-const maxReviews = 400
+// maxAccessReviews limits the access reviews that one request causes.
+const maxAccessReviews = 400
 
 // mayDelegate reports whether the requester has the verb delegate.
 func (c *cluster) mayDelegate(ctx context.Context, r admissionRequest) (bool, []Finding) {
@@ -48,11 +48,12 @@ func (c *cluster) checkPermissions(ctx context.Context, r admissionRequest, cand
 			return need.verb != verbImpersonate && need.namespace == r.configuration.Namespace
 		})
 	}
-	if len(requirements) > maxReviews {
+	if len(requirements) > maxAccessReviews {
 		return []Finding{{Deny, finding.Mistake{
-			Path:  "spec",
-			Cause: fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked", len(requirements), maxReviews),
-			Hint:  "use fewer templates with a literal metadata.name, or fewer Secrets and ConfigMaps",
+			Path: "spec",
+			Cause: fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked",
+				len(requirements), maxAccessReviews),
+			Hint: "use fewer templates with a literal metadata.name, or fewer Secrets and ConfigMaps",
 		}}}
 	}
 	unmet, err := c.missing(ctx, r, requirements)
@@ -94,19 +95,10 @@ func (c *cluster) requirementsOf(configuration *v0.Configuration, candidates []*
 
 // missing returns the requirements that are not met, in their order.
 func (c *cluster) missing(ctx context.Context, r admissionRequest, requirements []requirement) ([]requirement, error) {
-	var mu sync.Mutex
-	allowed := make([]bool, len(requirements))
-	var failure error
+	allowed, errs := make([]bool, len(requirements)), make([]error, len(requirements))
 	reviews := newParallel()
 	for i, need := range requirements {
-		reviews.run(func() {
-			met, err := c.may(ctx, need.subject(r), need.right)
-			mu.Lock()
-			defer mu.Unlock()
-			if allowed[i] = met; err != nil {
-				failure = err
-			}
-		})
+		reviews.run(func() { allowed[i], errs[i] = c.may(ctx, need.subject(r), need.right) })
 	}
 	reviews.wait()
 	var unmet []requirement
@@ -115,7 +107,7 @@ func (c *cluster) missing(ctx context.Context, r admissionRequest, requirements 
 			unmet = append(unmet, need)
 		}
 	}
-	return unmet, failure
+	return unmet, cmp.Or(errs...)
 }
 
 // undelegated returns the requirements in other namespaces than the Configuration's for

@@ -1,18 +1,18 @@
-package webhook
+package server
 
 import (
-	"bufio"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,25 +22,27 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
-	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/webhook/certs"
 )
 
-// servedPort is a served port of the webhook, with a reviewer that admits everything.
+// servedPort is a served port, with a handler that reads the body.
 type servedPort struct {
 	*testing.T
 	address string
 	client  *http.Client
 }
 
-// servePort serves the webhook on a port of its own until the test ends.
-func servePort(t *testing.T, options ...func(*httpsServer)) *servedPort {
+// path is where the port is served.
+const path = certs.Path + "/secret"
+
+// servePort serves a port of its own until the test ends.
+func servePort(t *testing.T, clientCA string) *servedPort {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := tlsConfig("")
+	config, err := tlsConfig(clientCA)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,39 +50,24 @@ func servePort(t *testing.T, options ...func(*httpsServer)) *servedPort {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &httpsServer{
-		address: freeAddress(t), config: config,
-		served:  func(path string) bool { return path == certs.Path+"/secret" },
-		handler: instrumented(handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding { return nil }))),
-	}
-	for _, option := range options {
-		option(s)
-	}
-	s.config.Certificates = []tls.Certificate{pair}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the server returned: %v", err)
+	config.Certificates = []tls.Certificate{pair}
+	s := &Server{served: func(served string) bool { return served == path }, open: newConnections()}
+	web := httptest.NewUnstartedServer(nil)
+	web.Config = s.httpServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if read, err := io.Copy(io.Discard, r.Body); err == nil {
+			fmt.Fprintf(rw, "read %d", read)
 		}
-	})
+	}))
+	web.Listener = tls.NewListener(web.Listener, config)
+	go func() { _ = web.Config.Serve(web.Listener) }()
+	t.Cleanup(func() { _ = web.Config.Close() })
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(certificate)
-	p := &servedPort{T: t, address: s.address, client: &http.Client{
+	p := &servedPort{T: t, address: web.Listener.Addr().String(), client: &http.Client{
 		Timeout:   30 * time.Second,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}},
 	}}
 	t.Cleanup(p.client.CloseIdleConnections)
-	apitest.Eventually(t, "the port is open", func() string {
-		connection, err := net.Dial("tcp", p.address)
-		if err != nil {
-			return err.Error()
-		}
-		connection.Close()
-		return ""
-	})
 	return p
 }
 
@@ -104,8 +91,6 @@ func (p *servedPort) send(method, path string, header http.Header, body io.Reade
 	return response.StatusCode, string(text)
 }
 
-var asJSON = http.Header{"Content-Type": {"application/json"}}
-
 // endless is a body that never ends. It counts what is read of it.
 type endless struct{ read atomic.Int64 }
 
@@ -114,66 +99,41 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Requests that the API server does not send cost little and are never admitted.
-func TestStrangeRequests(t *testing.T) {
-	p := servePort(t)
-	const path = certs.Path + "/secret"
-	valid := question("{}")
+// Requests to other paths than the registered one are not read.
+func TestOtherRequests(t *testing.T) {
+	p := servePort(t, "")
 	for name, tc := range map[string]struct {
 		method, path string
 		header       http.Header
-		body         string
 		status       int
-		says         string
 	}{
-		"a review": {http.MethodPost, path, asJSON, valid, http.StatusOK, `"allowed":true`},
-		"with a character set": {http.MethodPost, path, http.Header{"Content-Type": {"application/json; charset=utf-8"}}, valid, 200,
-			`"allowed":true`},
-		"the path without a key": {http.MethodPost, certs.Path, asJSON, valid, http.StatusNotFound, ""},
-		"a prefix of the path":   {http.MethodPost, path[:len(path)-1], asJSON, valid, http.StatusNotFound, ""},
-		"a path below it":        {http.MethodPost, path + "/", asJSON, valid, http.StatusNotFound, ""},
-		"the root":               {http.MethodPost, "/", asJSON, valid, http.StatusNotFound, ""},
-		"another method":         {http.MethodGet, path, asJSON, "", http.StatusNotFound, ""},
-		"another content type":   {http.MethodPost, path, http.Header{"Content-Type": {"text/yaml"}}, valid, 200, "content type must be"},
-		"no content type":        {http.MethodPost, path, http.Header{}, valid, 200, "content type must be"},
-		"no body":                {http.MethodPost, path, asJSON, "", 200, "not an AdmissionReview"},
-		"another version": {http.MethodPost, path, asJSON, strings.Replace(valid, "admission.k8s.io/v1", "admission.k8s.io/v9", 1), 200,
-			"not an AdmissionReview of admission.k8s.io/v1"},
-		"another kind": {http.MethodPost, path, asJSON, strings.Replace(valid, `"AdmissionReview"`, `"Pod"`, 1), 200, "not an AdmissionReview"},
-		"no request": {http.MethodPost, path, asJSON, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, 200,
-			"not an AdmissionReview"},
-		"deep JSON": {http.MethodPost, path, asJSON, strings.Repeat("[", 1<<20), 200, `"allowed":false`},
-		"large header": {http.MethodPost, path, http.Header{"X": {strings.Repeat("x", 64<<10)}}, valid,
-			http.StatusRequestHeaderFieldsTooLarge, ""},
+		"a review":               {http.MethodPost, path, nil, http.StatusOK},
+		"the path without a key": {http.MethodPost, certs.Path, nil, http.StatusNotFound},
+		"a prefix of the path":   {http.MethodPost, path[:len(path)-1], nil, http.StatusNotFound},
+		"a path below it":        {http.MethodPost, path + "/", nil, http.StatusNotFound},
+		"the root":               {http.MethodPost, "/", nil, http.StatusNotFound},
+		"another method":         {http.MethodPut, path, nil, http.StatusNotFound},
+		"large header": {
+			http.MethodPost, path, http.Header{"X": {strings.Repeat("x", 64<<10)}}, http.StatusRequestHeaderFieldsTooLarge,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, text := p.send(tc.method, tc.path, tc.header, strings.NewReader(tc.body))
-			if status != tc.status || !strings.Contains(text, tc.says) {
-				t.Errorf("the response is %d %s, want %d and %q", status, text, tc.status, tc.says)
-			}
-			if strings.Contains(text, `"allowed":true`) != (tc.says == `"allowed":true`) {
-				t.Errorf("the response is %s", text)
+			status, text := p.send(tc.method, tc.path, tc.header, strings.NewReader("body"))
+			if status != tc.status || (text == "read 4") != (status == http.StatusOK) {
+				t.Errorf("the response is %d %s, want %d", status, text, tc.status)
 			}
 		})
 	}
-}
-
-// A body is read as far as it may be, and not at all on another path.
-func TestEndlessBody(t *testing.T) {
-	p := servePort(t)
 	const buffered = 12 << 20 // by the sockets of both sides
-	for path, limit := range map[string]int64{"/": buffered, certs.Path + "/secret": maxBody + buffered} {
-		body := &endless{}
-		status, text := p.send(http.MethodPost, path, asJSON, body)
-		if body.read.Load() > limit || strings.Contains(text, `"allowed":true`) {
-			t.Errorf("%s: %d bytes were sent, and the response is %d %s", path, body.read.Load(), status, text)
-		}
+	body := &endless{}
+	if status, text := p.send(http.MethodPost, "/", nil, body); body.read.Load() > buffered {
+		t.Errorf("%d bytes were sent, and the response is %d %s", body.read.Load(), status, text)
 	}
 }
 
 // A body that does not arrive, and headers that do not, are given up.
 func TestSlowClients(t *testing.T) {
-	p := servePort(t)
+	p := servePort(t, "")
 	config := p.client.Transport.(*http.Transport).TLSClientConfig
 	for name, text := range map[string]string{
 		"a body": "POST " + certs.Path + "/secret HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{",
@@ -194,7 +154,7 @@ func TestSlowClients(t *testing.T) {
 			if err != nil {
 				t.Errorf("the connection is still open: %v", err)
 			}
-			if strings.Contains(string(answer), `"allowed":true`) {
+			if strings.Contains(string(answer), "read") {
 				t.Errorf("the response is %s", answer)
 			}
 		})
@@ -203,9 +163,8 @@ func TestSlowClients(t *testing.T) {
 
 // Connections of others, in any number, neither take memory nor keep the API server out.
 func TestManyConnections(t *testing.T) {
-	p := servePort(t)
-	const path = certs.Path + "/secret"
-	if status, text := p.send(http.MethodPost, path, asJSON, strings.NewReader(question("{}"))); status != http.StatusOK {
+	p := servePort(t, "")
+	if status, text := p.send(http.MethodPost, path, nil, strings.NewReader("body")); status != http.StatusOK {
 		t.Fatalf("the response is %d %s", status, text)
 	}
 	strangers := make([]net.Conn, 0, 10_000)
@@ -225,15 +184,30 @@ func TestManyConnections(t *testing.T) {
 		t.Skipf("only %d connections can be opened", len(strangers))
 	}
 	for _, connection := range []string{"proven", "new"} {
-		if status, text := p.send(http.MethodPost, path, asJSON, strings.NewReader(question("{}"))); status != http.StatusOK {
+		if status, text := p.send(http.MethodPost, path, nil, strings.NewReader("body")); status != http.StatusOK {
 			t.Errorf("on a %s connection, the response is %d %s", connection, status, text)
 		}
 		p.client.CloseIdleConnections()
 	}
-	// The oldest are closed.
-	_ = strangers[0].SetReadDeadline(time.Now().Add(10 * time.Second))
-	if _, err := bufio.NewReader(strangers[0]).ReadByte(); err == nil || os.IsTimeout(err) {
-		t.Errorf("the oldest of %d connections is still open: %v", len(strangers), err)
+}
+
+// Beyond the bound, the oldest connection without a request to the right path is closed.
+func TestOldestConnection(t *testing.T) {
+	c := newConnections()
+	all := make([]net.Conn, maxConnections+3)
+	for i := range all {
+		all[i], _ = net.Pipe()
+		c.prove(withConnection(t.Context(), all[0]))
+		excess := c.add(all[i])
+		if want := max(0, i-maxConnections+1); want == 0 && excess != nil || want > 0 && excess != all[want] {
+			t.Fatalf("connection %d: wrong excess, want that of number %d", i, want)
+		}
+	}
+	for _, connection := range all {
+		c.changed(connection, http.StateClosed)
+	}
+	if len(c.open)+len(c.unproven) > 0 {
+		t.Errorf("%d connections are open and %d unproven after all were closed", len(c.open), len(c.unproven))
 	}
 }
 
@@ -244,18 +218,12 @@ func TestClientCertificate(t *testing.T) {
 	if err := os.WriteFile(file, certificate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	p := servePort(t, func(s *httpsServer) {
-		if s.config, err = tlsConfig(file); err != nil {
-			t.Fatal(err)
-		}
-	})
-	const path = certs.Path + "/secret"
-	if status, text := p.send(http.MethodPost, path, asJSON, strings.NewReader(question("{}"))); status != 0 {
+	p := servePort(t, file)
+	if status, text := p.send(http.MethodPost, path, nil, strings.NewReader("body")); status != 0 {
 		t.Errorf("without a certificate, the response is %d %s", status, text)
 	}
 	p.client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{pair}
-	if status, text := p.send(http.MethodPost, path, asJSON, strings.NewReader(question("{}"))); status != http.StatusOK {
+	if status, text := p.send(http.MethodPost, path, nil, strings.NewReader("body")); status != http.StatusOK {
 		t.Errorf("with its certificate, the response is %d %s", status, text)
 	}
 	for name, content := range map[string]string{"missing": "", "empty.crt": "no certificate"} {
@@ -287,4 +255,13 @@ func clientCertificate(t *testing.T) ([]byte, tls.Certificate) {
 		t.Fatal(err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
+}
+
+func TestAddress(t *testing.T) {
+	for _, address := range []string{"", "9443", ":x", ":0", ":70000"} {
+		_, err := Add(t.Context(), nil, Options{Address: address}, nil)
+		if err == nil || !strings.Contains(err.Error(), "address of the webhook") {
+			t.Errorf("address %q: the error is %v", address, err)
+		}
+	}
 }

@@ -20,60 +20,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/webhook/certs"
+	"akri.sh/akri/webhook/server"
 )
 
-// The webhook creates and renews its certificate and makes the API server trust
-// it, with the permissions that config/webhook gives it: to one Secret and one webhook
-// configuration.
-func TestCertificates(t *testing.T) {
-	w := newWorld(t)
-	w.grantController()
-	w.installWebhook()
-	address := freeAddress(t)
-	metrics := &Metrics{}
-	ready := w.serveManagedWith(address, metrics)
-	w.becomesReady(ready)
-	first := w.authority()
-	if answer, err := w.call(address, first); err != nil || !strings.Contains(answer, `"allowed":true`) {
-		t.Fatalf("the API server would get the response %s, %v", answer, err)
-	}
-	if _, err := w.call(address, nil); err == nil {
-		t.Error("a client accepted a certificate whose CA it does not know")
-	}
-
-	w.expires(metrics)
-
-	// A lost certificate is replaced, CA included, without a restart.
-	w.dropCertificate()
-	w.Eventually("a new certificate", func() string {
-		second := w.authority()
-		if bytes.Equal(first, second) {
-			return "the API server still trusts the old CA"
-		}
-		if _, err := w.call(address, second); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-}
-
-// Two replicas that start at the same time, without a certificate, agree on one;
-// a renewal reaches both. They review with the permissions of config/webhook.
+// Two replicas that start at the same time, without a certificate, agree on one, and make the
+// API server trust it, with the permissions that config/webhook gives them: to one Secret and one
+// webhook configuration. When it is lost, it is replaced, CA included, without a restart.
 func TestTwoReplicas(t *testing.T) {
 	w := newWorld(t)
 	w.grantController()
 	w.installWebhook()
 	addresses := []string{freeAddress(t), freeAddress(t)}
-	var checks []healthz.Checker
+	var replicas []*server.Server
 	for _, address := range addresses {
-		checks = append(checks, w.serveManaged(address))
+		replicas = append(replicas, w.serveManaged(address))
 	}
 	var old []byte
 	for _, when := range []string{"at the start", "after the certificate was lost"} {
@@ -87,7 +53,7 @@ func TestTwoReplicas(t *testing.T) {
 			return ""
 		})
 		for i, address := range addresses {
-			w.becomesReady(checks[i])
+			w.becomesReady(replicas[i])
 			w.Eventually(fmt.Sprintf("an answer from replica %d %s", i, when), func() string {
 				answer, err := w.call(address, w.authority())
 				switch {
@@ -100,6 +66,10 @@ func TestTwoReplicas(t *testing.T) {
 			})
 		}
 		old = w.authority()
+	}
+	w.expires(replicas[0])
+	if _, err := w.call(addresses[0], nil); err == nil {
+		t.Error("a client accepted a certificate whose CA it does not know")
 	}
 }
 
@@ -124,10 +94,10 @@ func (w *world) dropCertificate() {
 	}
 }
 
-func (w *world) becomesReady(ready healthz.Checker) {
+func (w *world) becomesReady(served *server.Server) {
 	w.Helper()
 	w.Eventually("the webhook is ready", func() string {
-		if err := ready(nil); err != nil {
+		if err := served.Ready(nil); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -135,7 +105,7 @@ func (w *world) becomesReady(ready healthz.Checker) {
 }
 
 // expires checks that the metrics know when the certificate expires.
-func (w *world) expires(metrics *Metrics) {
+func (w *world) expires(metrics prometheus.Collector) {
 	w.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics)
@@ -149,23 +119,16 @@ func (w *world) expires(metrics *Metrics) {
 	}
 }
 
-// serveManaged is like serveManagedWith, without metrics.
-func (w *world) serveManaged(address string) healthz.Checker {
+// serveManaged runs a manager that serves the webhook with the webhook's own permissions.
+func (w *world) serveManaged(address string) *server.Server {
 	w.Helper()
-	return w.serveManagedWith(address, nil)
-}
-
-// serveManagedWith runs a manager that serves the webhook with the webhook's own
-// permissions.
-func (w *world) serveManagedWith(address string, metrics *Metrics) healthz.Checker {
-	w.Helper()
-	config := w.actingAs(webhookAccount)
+	account := w.actingAs(webhookAccount)
 	scheme := runtime.NewScheme()
 	if err := v0.AddToScheme(scheme); err != nil {
 		w.Fatal(err)
 	}
-	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
+	mgr, err := ctrl.NewManager(account, manager.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -177,21 +140,20 @@ func (w *world) serveManagedWith(address string, metrics *Metrics) healthz.Check
 	if err := mapper.Watch(w.Context(), mgr.GetCache()); err != nil {
 		w.Fatal(err)
 	}
-	options := optionsFor(w, config)
+	options := optionsFor(w, account)
 	options.Mapper = mapper
 	chain, err := NewChain(options)
 	if err != nil {
 		w.Fatal(err)
 	}
-	ready, err := Serve(mgr, ServerOptions{
+	served, err := server.Add(w.Context(), mgr, server.Options{
 		Address: address,
 		Secret:  types.NamespacedName{Namespace: "akri-system", Name: "akri-webhook"},
-		Metrics: metrics,
-	}, chain)
+	}, Handler(chain))
 	if err != nil {
 		w.Fatal(err)
 	}
-	if ready(nil) == nil {
+	if served.Ready(nil) == nil {
 		w.Error("ready without a certificate")
 	}
 	ctx, cancel := context.WithCancel(background)
@@ -203,7 +165,7 @@ func (w *world) serveManagedWith(address string, metrics *Metrics) healthz.Check
 			w.Errorf("the manager returned: %v", err)
 		}
 	})
-	return ready
+	return served
 }
 
 // authority returns the CA that the API server trusts for the webhook.
@@ -266,14 +228,4 @@ func freeAddress(t *testing.T) string {
 	}
 	defer listener.Close()
 	return listener.Addr().String()
-}
-
-func TestAddressOfTheWebhook(t *testing.T) {
-	for _, address := range []string{"", "9443", ":x", ":0", ":70000"} {
-		if _, err := Serve(nil, ServerOptions{Address: address}, nil); err == nil {
-			t.Errorf("address %q was accepted", address)
-		} else if !strings.Contains(fmt.Sprint(err), "address of the webhook") {
-			t.Errorf("address %q was rejected with %v", address, err)
-		}
-	}
 }

@@ -1,0 +1,109 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/sample"
+)
+
+// checkObjects renders the templates for made-up devices, and sends an object of each to the
+// API server as a dry run, with the permissions that the controller will apply it with. A
+// template is valid if that succeeds with one of the guesses. It denies objects that may never be
+// rendered, that two devices or two templates would both own, and that the API server rejects,
+// and templates that fail. It warns of objects that will not work as expected.
+func (o *objectReview) checkObjects(ctx context.Context) []Finding {
+	verdicts := map[*candidate][]Finding{}
+	open := o.candidates
+	for i, guess := range o.devices.distinctGuesses() {
+		all := o.render(ctx, guess)
+		if ctx.Err() != nil {
+			if i == 0 {
+				return append(o.tooSlow(all), o.warnings...)
+			}
+			break
+		}
+		var next []*candidate
+		for k, findings := range o.tryAll(ctx, all, open) {
+			if i == 0 || !denied(findings) { // if no guess is right, the first one shows best what is wrong
+				verdicts[open[k]] = findings
+			}
+			if denied(findings) && o.devices.guesses(open[k].source) {
+				next = append(next, open[k])
+			}
+		}
+		if open = next; len(open) == 0 {
+			break
+		}
+	}
+	var findings []Finding
+	for _, tmpl := range o.candidates {
+		findings = append(findings, verdicts[tmpl]...)
+	}
+	return unique(append(findings, o.warnings...))
+}
+
+// tryAll returns the findings about the objects of each template.
+func (o *objectReview) tryAll(ctx context.Context, all round, candidates []*candidate) [][]Finding {
+	findings := make([][]Finding, len(candidates))
+	requests := newParallel()
+	for i, tmpl := range candidates {
+		object, wrong := o.choose(all, tmpl)
+		if findings[i] = wrong; len(wrong) == 0 {
+			requests.run(func() { findings[i] = o.dryRun(ctx, tmpl, object) })
+		}
+	}
+	requests.wait()
+	return findings
+}
+
+// dryRun sends an object that was rendered for a made-up device; nil if there is none.
+func (o *objectReview) dryRun(ctx context.Context, tmpl *candidate, object *rendered) []Finding {
+	if findings := tmpl.unmapped(); len(findings) > 0 || object == nil {
+		return findings
+	}
+	if !object.held() {
+		return inconclusive(tmpl.place, fmt.Sprintf(
+			"the objects of one device take more than %d MiB, so this one was not tried with the API server", heldBytes>>20))
+	}
+	parent := parentOf(o.r.configuration, tmpl.level)
+	wants, problems := plan.Desire(o.mapper, o.policy, parent, []templating.Object{object.Object}, o.compiled.Place)
+	if len(problems) > 0 { // the controller would have it, too
+		found := denial(problems[0])
+		if problems[0].Retryable {
+			found.Level = Inconclusive
+		}
+		return []Finding{found}
+	}
+	_, err := o.client.Create(ctx, &wants[0], claimFor(o.r.configuration, &wants[0]))
+	_, existing := errors.AsType[*apply.ExistingError](err)
+	return apiAnswer{candidate: tmpl, want: &wants[0], devices: o.devices, update: o.r.old != nil, existing: existing}.interpret(err)
+}
+
+// parentOf returns the parent of a template's objects: the Configuration, or a
+// made-up Instance.
+func parentOf(configuration *v0.Configuration, level templating.Level) ownership.Parent {
+	parent := ownership.ConfigurationParent(configuration)
+	if level == templating.InstanceLevel {
+		parent.Level, parent.UID = templating.InstanceLevel, sample.UID
+		parent.Name = sample.InstanceName(configuration.Name, 0, false)
+	}
+	return parent
+}
+
+// claimFor claims only what the Configuration itself owns already. Another owner's
+// object is not touched, not even by a dry run that would adopt it: the API
+// server's response would be about fields that are not the requester's.
+func claimFor(configuration *v0.Configuration, want *plan.Desired) ownership.Claim {
+	claim := ownership.Claim{Parent: ownership.ConfigurationParent(configuration)}
+	if want.Orphan {
+		claim.Adopt = ownership.AdoptAllApplied
+	}
+	return claim
+}
