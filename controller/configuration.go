@@ -95,7 +95,7 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	shown, complete := r.shown(parent, &result)
 	if !complete {
 		status.Resources = result.Resources
-		r.configurations.hold(parent.UID, status, true, time.Now())
+		r.configurations.hold(parent.UID, status, progress, time.Now())
 		return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil
 	}
 	nodes, err := r.countNodes(ctx, &configuration)

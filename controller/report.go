@@ -33,7 +33,7 @@ func (r *instanceReconciler) report(
 		now.DisplayName = r.templates.Get(configuration).DisplayName(configuration, instance)
 	}
 	if !complete {
-		r.instances.hold(parent.UID, now, true, time.Now())
+		r.instances.hold(parent.UID, now, progress, time.Now())
 		return false, nil
 	}
 	now.Conditions = instanceConditions(stored.Conditions, shown)
@@ -41,7 +41,8 @@ func (r *instanceReconciler) report(
 		r.instances.release(parent.UID)
 		return true, r.converger.Release(ctx, parent, instance.Finalizers, now.Resources)
 	}
-	if wait := r.instances.hold(parent.UID, now, onlyProgress(stored.Conditions, now.Conditions), time.Now()); wait > 0 {
+	urgent := urgencyOf(stored.Conditions, now.Conditions, stored.Resources, now.Resources)
+	if wait := r.instances.hold(parent.UID, now, urgent, time.Now()); wait > 0 {
 		result.Requeue(wait)
 		return equality.Semantic.DeepEqual(stored.Conditions, now.Conditions), nil
 	}
@@ -80,8 +81,11 @@ func (r *configurationReconciler) report(
 		r.configurations.release(parent.UID)
 		return r.converger.Release(ctx, parent, configuration.Finalizers, now.Resources)
 	}
-	progress := stored.ObservedGeneration == now.ObservedGeneration && onlyProgress(stored.Conditions, now.Conditions)
-	if wait := r.configurations.hold(parent.UID, now, progress, time.Now()); wait > 0 {
+	urgent := urgencyOf(stored.Conditions, now.Conditions, stored.Resources, now.Resources)
+	if stored.ObservedGeneration != now.ObservedGeneration || configuration.DeletionTimestamp != nil {
+		urgent = min(urgent, settling)
+	}
+	if wait := r.configurations.hold(parent.UID, now, urgent, time.Now()); wait > 0 {
 		result.Requeue(wait)
 		return nil
 	}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -9,57 +10,66 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// A status is written at once, but that of one object at most once in writeInterval. One
-// that says nothing new, other than how far things have come, waits: settleDelay, because
-// most objects are ready soon after they were applied, and then for the rest of
-// progressInterval.
+// A status is written at once, but that of one object at most once in writeInterval. One that
+// says that things are on their way waits: settleDelay if a verdict or an object is new, because
+// most objects are ready soon after they were applied, and otherwise for progressInterval.
 const (
 	writeInterval    = time.Second
 	settleDelay      = 500 * time.Millisecond
 	progressInterval = 10 * time.Second
 )
 
+// urgency says how long a status may wait.
+type urgency int
+
+const (
+	atOnce   urgency = iota
+	settling         // something is new, and on its way
+	progress         // nothing is new but how far things have come
+)
+
 // due returns when a status must be written that was first computed at since; the one
 // before was written at written, which may be zero.
-func due(progress bool, since, written time.Time) time.Time {
-	if !progress {
-		return written.Add(writeInterval)
-	}
-	first, next := since.Add(settleDelay), written.Add(progressInterval)
-	if first.After(next) {
-		return first
-	}
-	return next
-}
-
-// onlyProgress reports whether conditions tell nobody anything new but how far things
-// have come: everything is applied and on its way to ready, or no verdict has changed.
-func onlyProgress(stored, now []metav1.Condition) bool {
-	ready := meta.FindStatusCondition(now, v0.ConditionReady)
-	if meta.IsStatusConditionTrue(now, v0.ConditionApplied) && ready != nil && ready.Reason == v0.ReasonProgressing && !worse(stored, now) {
-		return true
-	}
-	for i := range now {
-		after := &now[i]
-		before := meta.FindStatusCondition(stored, after.Type)
-		if before == nil || before.Status != after.Status || before.Reason != after.Reason ||
-			before.Message != after.Message && after.Reason != v0.ReasonProgressing {
-			return false
+func (u urgency) due(since, written time.Time) time.Time {
+	at := written.Add(writeInterval)
+	switch u {
+	case progress:
+		at = written.Add(progressInterval)
+		fallthrough
+	case settling:
+		if first := since.Add(settleDelay); first.After(at) {
+			return first
 		}
 	}
-	return true
+	return at
 }
 
-// worse reports whether something is wrong that was not before.
-func worse(stored, now []metav1.Condition) bool {
+// urgencyOf returns the urgency of a status: by its conditions, and by its inventory, which
+// finds objects again that the next leader could not find otherwise.
+func urgencyOf(stored, now []metav1.Condition, had, has []v0.ResourceStatus) urgency {
+	onTheWay := meta.IsStatusConditionTrue(now, v0.ConditionApplied)
+	if ready := meta.FindStatusCondition(now, v0.ConditionReady); ready == nil || ready.Reason != v0.ReasonProgressing {
+		onTheWay = false
+	}
+	sameObjects := slices.EqualFunc(had, has, func(a, b v0.ResourceStatus) bool { return a.UID == b.UID })
+	same := sameObjects
 	for i := range now {
-		after := &now[i]
-		before := meta.FindStatusCondition(stored, after.Type)
-		if after.Status == metav1.ConditionFalse && !expected(after.Reason) && (before == nil || before.Reason != after.Reason) {
-			return true
+		after, before := &now[i], meta.FindStatusCondition(stored, now[i].Type)
+		if before != nil && before.Status == after.Status && before.Reason == after.Reason {
+			same = same && (before.Message == after.Message || after.Reason == v0.ReasonProgressing)
+			continue
+		}
+		if same = false; after.Status == metav1.ConditionFalse && !expected(after.Reason) {
+			return atOnce // something is wrong that was not before
 		}
 	}
-	return false
+	switch {
+	case same:
+		return progress
+	case onTheWay:
+		return settling
+	}
+	return atOnce
 }
 
 // expected reports whether a condition is False for a reason that needs nobody's

@@ -17,7 +17,7 @@ func conditionsOf(verdicts ...verdict) []metav1.Condition {
 	return conditions
 }
 
-func TestOnlyProgress(t *testing.T) {
+func TestUrgency(t *testing.T) {
 	var (
 		isApplied  = conditionTrue(v0.ReasonApplied, "applied")
 		isReady    = conditionTrue(v0.ReasonReady, "ready")
@@ -36,28 +36,35 @@ func TestOnlyProgress(t *testing.T) {
 	)
 	for name, tc := range map[string]struct {
 		stored, now []metav1.Condition
-		want        bool
+		want        urgency
 	}{
-		"first report, on the way":  {nil, onTheWay, true},
-		"first report, ready":       {nil, ready, false},
-		"first report, wrong":       {nil, wrong, false},
-		"first report, no device":   {nil, noDevice, false},
-		"a number has changed":      {ready, ready, true},
-		"further on the way":        {onTheWay, furtherOn, true},
-		"ready":                     {onTheWay, ready, false},
-		"no longer ready":           {ready, onTheWay, true},
-		"wrong":                     {onTheWay, wrong, false},
-		"wrong in another way":      {wrong, conditionsOf(otherwise, otherwise), false},
-		"wrong before":              {wrong, onTheWay, true},
-		"waits for its turn":        {onTheWay, held, false},
-		"first device":              {noDevice, onTheWay, true},
-		"one of several fails":      {onTheWay, oneFails, false},
-		"discovery fails meanwhile": {found, discovered, false},
+		"first report, on the way":  {nil, onTheWay, settling},
+		"first report, ready":       {nil, ready, atOnce},
+		"first report, wrong":       {nil, wrong, atOnce},
+		"first report, no device":   {nil, noDevice, atOnce},
+		"a number has changed":      {ready, ready, progress},
+		"further on the way":        {onTheWay, furtherOn, progress},
+		"ready":                     {onTheWay, ready, atOnce},
+		"no longer ready":           {ready, onTheWay, settling},
+		"wrong":                     {onTheWay, wrong, atOnce},
+		"wrong in another way":      {wrong, conditionsOf(otherwise, otherwise), atOnce},
+		"wrong before":              {wrong, onTheWay, settling},
+		"waits for its turn":        {onTheWay, held, atOnce},
+		"first device":              {noDevice, onTheWay, settling},
+		"one of several fails":      {onTheWay, oneFails, atOnce},
+		"discovery fails meanwhile": {found, discovered, atOnce},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := onlyProgress(tc.stored, tc.now); got != tc.want {
+			if got := urgencyOf(tc.stored, tc.now, nil, nil); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
+	}
+	recorded := []v0.ResourceStatus{{UID: "1", Hash: "old"}}
+	if got := urgencyOf(onTheWay, onTheWay, recorded, []v0.ResourceStatus{{UID: "1", Hash: "new"}}); got != progress {
+		t.Errorf("a known object is applied again: got %v", got)
+	}
+	if got := urgencyOf(onTheWay, onTheWay, recorded, []v0.ResourceStatus{{UID: "2"}}); got != settling {
+		t.Errorf("an object is new: got %v", got)
 	}
 }

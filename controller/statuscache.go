@@ -85,7 +85,7 @@ func (r *recentStatus[S]) confirm(version string) {
 // hold keeps a status that differs from the stored one, and returns how long it may
 // wait before it is written, 0 for not at all. It is kept until it is written: the
 // write may fail.
-func (c *statusCache[S]) hold(parent types.UID, status S, progress bool, now time.Time) time.Duration {
+func (c *statusCache[S]) hold(parent types.UID, status S, urgent urgency, now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	recent := c.recent(parent)
@@ -93,7 +93,7 @@ func (c *statusCache[S]) hold(parent types.UID, status S, progress bool, now tim
 		recent.since = now
 	}
 	recent.held = &status
-	return max(due(progress, recent.since, recent.at).Sub(now), 0)
+	return max(urgent.due(recent.since, recent.at).Sub(now), 0)
 }
 
 // release drops the status that is held back, because the stored one is up to date.

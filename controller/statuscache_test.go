@@ -60,7 +60,7 @@ func TestVersionsThatGoBack(t *testing.T) {
 	c := newStatusCache[string]()
 	c.remember("cam", "written", "900", time.Now())
 	c.observed(cam(900))
-	c.hold("cam", "held", true, time.Now())
+	c.hold("cam", "held", progress, time.Now())
 	c.observed(cam(100)) // the watch lists again
 	if stored, latest, ok := c.latest(cam(100), "restored"); stored != "restored" || latest != "restored" || !ok {
 		t.Errorf("stored %q, latest %q, ok %t, want what was restored", stored, latest, ok)
@@ -74,9 +74,9 @@ func TestVersionsThatGoBack(t *testing.T) {
 func TestHeldStatus(t *testing.T) {
 	c := newStatusCache[string]()
 	began := time.Now()
-	hold := func(status string, progress bool, after, want time.Duration) {
+	hold := func(status string, urgent urgency, after, want time.Duration) {
 		t.Helper()
-		if wait := c.hold("cam", status, progress, began.Add(after)); max(wait, 0) != want {
+		if wait := c.hold("cam", status, urgent, began.Add(after)); max(wait, 0) != want {
 			t.Errorf("%q waits for %v after %v, want %v", status, wait, after, want)
 		}
 	}
@@ -87,18 +87,18 @@ func TestHeldStatus(t *testing.T) {
 			t.Errorf("stored %q, latest %q, %d held, want %q, %q, %d", stored, latest, held, wantStored, wantLatest, wantHeld)
 		}
 	}
-	hold("on its way", true, 0, settleDelay)
+	hold("on its way", settling, 0, settleDelay)
 	check("cached", "on its way", 1)
-	hold("further on its way", true, settleDelay/5, settleDelay*4/5) // later passes do not extend the delay
-	hold("wrong", false, settleDelay/5, 0)
+	hold("further on its way", progress, settleDelay/5, settleDelay*4/5) // later passes do not extend the delay
+	hold("wrong", atOnce, settleDelay/5, 0)
 	c.remember("cam", "written", "9", began)
 	check("written", "written", 0)
-	hold("wrong again", false, writeInterval/4, writeInterval*3/4)
-	hold("further", true, writeInterval, progressInterval-writeInterval)
+	hold("wrong again", atOnce, writeInterval/4, writeInterval*3/4)
+	hold("further", progress, writeInterval, progressInterval-writeInterval)
 	c.release("cam")
 	check("written", "written", 0)
-	hold("further", true, progressInterval-1, settleDelay)
-	hold("wrong", false, progressInterval, 0)
+	hold("further", progress, progressInterval-1, settleDelay)
+	hold("wrong", atOnce, progressInterval, 0)
 	c.forget("cam")
 	check("cached", "cached", 0)
 }
@@ -114,7 +114,7 @@ func TestStatusesAreForgotten(t *testing.T) {
 		if !ok {
 			t.Fatal("the parent is outdated")
 		}
-		c.hold(parent.UID, status, true, time.Now())
+		c.hold(parent.UID, status, progress, time.Now())
 		parent.ResourceVersion = strconv.Itoa(2*i + 2)
 		c.remember(parent.UID, status, parent.ResourceVersion, time.Now())
 		c.observed(&parent)

@@ -10,5 +10,5 @@
 //
 // Always: one discovery at a time; a kind is forgotten only after its
 // CustomResourceDefinition has changed, not because an API server that is starting does
-// not list it yet. Never: a goroutine.
+// not list it yet; a known kind waits for no discovery. Never: a goroutine.
 package kinds

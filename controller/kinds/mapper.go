@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,8 +32,9 @@ const (
 type Mapper struct {
 	discover func(context.Context) (*catalog, error)
 
-	mu      sync.Mutex // held during a discovery, so that the others wait for its answer
-	current *catalog   // nil until the first discovery
+	current atomic.Pointer[catalog] // nil until the first discovery
+
+	mu sync.Mutex // held during a discovery: who needs it waits for its answer
 	// err is the error of the latest discovery, at failedAt.
 	err      error
 	failedAt time.Time
@@ -90,34 +92,48 @@ func (m *Mapper) outdate(group string, at time.Time) {
 // find answers a question about an API group, if necessary after a discovery.
 func find[T any](m *Mapper, group string, ask func(meta.RESTMapper) (T, error)) (T, error) {
 	var none T
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.current == nil || !m.upToDate(group) {
-		if err := m.refresh(); err != nil {
-			return none, err
-		}
+	known, err := m.catalog(func(c *catalog) bool { return m.upToDate(c, group) })
+	if err != nil {
+		return none, err
 	}
-	result, err := ask(m.current.mapper)
-	if meta.IsNoMatchError(err) && time.Since(m.current.began) >= maxAge {
-		if err := m.refresh(); err != nil {
-			return none, err
+	result, err := ask(known.mapper)
+	if meta.IsNoMatchError(err) {
+		var failure error
+		known, failure = m.catalog(func(c *catalog) bool { return m.upToDate(c, group) && time.Since(c.began) < maxAge })
+		if failure != nil {
+			return none, failure
 		}
-		result, err = ask(m.current.mapper)
+		result, err = ask(known.mapper)
 	}
-	if failed := m.current.failed[group]; failed != nil && meta.IsNoMatchError(err) {
+	if failed := known.failed[group]; failed != nil && meta.IsNoMatchError(err) {
 		return none, fmt.Errorf("discover the kinds of API group %q: %w", group, failed)
 	}
 	return result, err
 }
 
-// upToDate reports whether the catalog includes all changes of an API group. The caller
-// holds mu.
-func (m *Mapper) upToDate(group string) bool {
+// catalog returns a catalog that suffices, if necessary after a discovery.
+func (m *Mapper) catalog(suffices func(*catalog) bool) (*catalog, error) {
+	if known := m.current.Load(); known != nil && suffices(known) {
+		return known, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known := m.current.Load(); known != nil && suffices(known) { // somebody else has asked meanwhile
+		return known, nil
+	}
+	if err := m.refresh(); err != nil {
+		return nil, err
+	}
+	return m.current.Load(), nil
+}
+
+// upToDate reports whether a catalog includes all changes of an API group.
+func (m *Mapper) upToDate(c *catalog, group string) bool {
 	m.changesMu.Lock()
 	defer m.changesMu.Unlock()
 	at, found := m.changes[group]
-	since := m.current.began.Sub(at)
-	return !found || since >= settling || since > 0 && time.Since(m.current.began) < settlingAge
+	since := c.began.Sub(at)
+	return !found || since >= settling || since > 0 && time.Since(c.began) < settlingAge
 }
 
 // refresh performs a discovery, unless one has just failed. The caller holds mu.
@@ -136,8 +152,8 @@ func (m *Mapper) refresh() error {
 	m.changesMu.Lock()
 	defer m.changesMu.Unlock()
 	found.began = began
-	found.keep(m.current, func(group string) bool { _, recently := m.changes[group]; return recently })
-	m.current = found
+	found.keep(m.current.Load(), func(group string) bool { _, recently := m.changes[group]; return recently })
+	m.current.Store(found)
 	maps.DeleteFunc(m.changes, func(_ string, at time.Time) bool { return began.Sub(at) >= settling })
 	return nil
 }
