@@ -18,7 +18,7 @@ import (
 func quick() timing {
 	t := defaultTiming()
 	for _, duration := range []*time.Duration{
-		&t.request, &t.list, &t.delayedEnd, &t.steady, &t.interruption, &t.refusal, &t.check, &t.minDelay, &t.maxDelay,
+		&t.request, &t.list, &t.pause, &t.delayedEnd, &t.steady, &t.interruption, &t.refusal, &t.check, &t.minDelay, &t.maxDelay,
 	} {
 		*duration /= 100
 	}

@@ -21,9 +21,9 @@ type timing struct {
 	// end together. A new one notices a permission that was revoked. No event is lost
 	// between two.
 	request time.Duration
-	// list is how long a list may take, which the API server may never answer. It is also
-	// how long a watch lasts that begins with a list.
-	list time.Duration
+	// list is how long a list may take, also if it arrives as a watch, and pause is how long
+	// nothing of it may arrive.
+	list, pause time.Duration
 	// delayedEnd is how late the API server may end a watch.
 	delayedEnd time.Duration
 	// steady is how long a watch must have been open to count as working.
@@ -44,7 +44,8 @@ type timing struct {
 func defaultTiming() timing {
 	return timing{
 		request:      27 * time.Second,
-		list:         2 * time.Minute,
+		list:         10 * time.Minute,
+		pause:        time.Minute,
 		delayedEnd:   8 * time.Second,
 		steady:       5 * time.Second,
 		interruption: 30 * time.Second,
@@ -92,6 +93,9 @@ func (h *health) fail(now time.Time, err error) {
 	h.abandon()
 }
 
+// silence records that the API server has neither sent nor ended the open watch in time.
+func (h *health) silence() { h.fail(h.opened, errSilent) }
+
 // work records that the watch works.
 func (h *health) work() { h.failing, h.err = time.Time{}, nil }
 
@@ -107,8 +111,8 @@ const (
 // report reports a failure that has lasted too long, and the end of a reported one,
 // once each.
 func (h *health) report(now time.Time) healthChange {
-	if !h.opened.IsZero() && now.Sub(h.opened) >= h.timing.steady {
-		h.work()
+	if !h.opened.IsZero() && now.Sub(h.opened) >= h.timing.steady && !errors.Is(h.err, errSilent) {
+		h.work() // one that was silent has to end in time first
 	}
 	switch {
 	case h.failing.IsZero() && h.reported:

@@ -57,6 +57,11 @@ func TestHealth(t *testing.T) {
 			script: "0 open; 35 end; 35 open; 36 end; 40 open; 41 end; 55 open; 55 end; 75 open; 76 end",
 			want:   "66 failed",
 		},
+		"hangs": {
+			reason: "the failure began with the watch, and an open watch does not prove the contrary",
+			script: "0 open; 40 silent; 40 open; 80 silent; 80 open; 115 end",
+			want:   "40 failed; 115 recovered",
+		},
 		"stopped by the controller": {
 			script: "0 open; 1 abandoned; 1 open; 2 abandoned; 2 open; 3 abandoned; 50 open",
 		},
@@ -94,6 +99,9 @@ func TestHealth(t *testing.T) {
 					case "open":
 						h.open(now)
 					case "end":
+						h.end(now)
+					case "silent":
+						h.silence()
 						h.end(now)
 					case "abandoned":
 						h.abandon()

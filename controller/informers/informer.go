@@ -2,8 +2,10 @@ package informers
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -31,6 +33,7 @@ type resourceInformer struct {
 	log       logr.Logger
 	client    dynamic.ResourceInterface
 	reflector *cache.Reflector
+	heard     atomic.Int64 // when something was received, in nanoseconds since 1970
 
 	// Guarded by the lock of the Informers.
 	cancel      context.CancelFunc
@@ -40,8 +43,10 @@ type resourceInformer struct {
 		sync.Mutex
 		health
 		waiting map[ownership.Parent]bool
-		current watch.Interface    // the latest watch; nil before the first one
-		release context.CancelFunc // ends what the current watch takes
+		// current is the latest watch, or nil; ctx ends with it, by release at the latest.
+		current watch.Interface
+		ctx     context.Context //nolint:containedctx // its cause says why the watch has ended
+		release context.CancelCauseFunc
 	}
 }
 
@@ -51,8 +56,9 @@ func newInformer(all *Informers, resource schema.GroupVersionResource) *resource
 	}
 	r.state.timing = all.timing
 	r.state.waiting = map[ownership.Parent]bool{}
-	r.state.release = func() {}
+	r.state.ctx, r.state.release = context.Background(), func(error) {}
 	r.store = newStore(r.log, all.notify, r.listed)
+	r.store.received = func() { r.heard.Store(time.Now().UnixNano()) }
 	r.store.awaited, r.store.resource = &all.awaited, resource
 	source := &cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch}
 	r.reflector = cache.NewReflectorWithOptions(source, &unstructured.Unstructured{}, r.store, cache.ReflectorOptions{
@@ -63,44 +69,76 @@ func newInformer(all *Informers, resource schema.GroupVersionResource) *resource
 	return r
 }
 
-// list reads the objects, from an API server that cannot send them as a watch.
-func (r *resourceInformer) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+// list reads the objects, from an API server that cannot send them as a watch. It keeps of each
+// what the store keeps, before it reads the next ones.
+func (r *resourceInformer) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.all.timing.list)
 	defer cancel()
-	options.LabelSelector = ours
-	return r.client.List(ctx, options)
+	var list objectList
+	version, err := r.all.single.List(ctx, r.resource, metav1.NamespaceAll, ours, func(full *unstructured.Unstructured) bool {
+		list.Items = append(list.Items, r.read(full))
+		return true
+	})
+	list.ResourceVersion = version
+	return &list, err
 }
 
-// watch begins a watch that ends before long, also if the API server forgets to end it.
+// watch begins a watch that ends before long, also if the API server forgets to end it. One
+// that begins with a list may last longer, as long as the list arrives.
 func (r *resourceInformer) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	r.ended()
 	lasts := r.all.timing.request + rand.N(r.all.timing.request/3)
-	if options.SendInitialEvents != nil && *options.SendInitialEvents { // a long list takes longer
-		lasts = r.all.timing.list
+	limit := lasts + r.all.timing.delayedEnd
+	listing := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if listing {
+		lasts, limit = r.all.timing.list, r.all.timing.pause
 	}
 	options.LabelSelector, options.TimeoutSeconds = ours, new(max(1, int64(lasts.Seconds())))
-	ctx, cancel := context.WithTimeoutCause(ctx, lasts+r.all.timing.delayedEnd, errSilent)
+	ctx, cancel := context.WithCancelCause(ctx)
+	began := time.Now()
+	r.heard.Store(began.UnixNano())
+	go r.expire(ctx, cancel, limit, listing)
 	events, err := r.client.Watch(ctx, options)
 	if err != nil {
-		if context.Cause(ctx) == errSilent { //nolint:errorlint // it is never wrapped
+		if errors.Is(context.Cause(ctx), errSilent) {
 			err = errSilent
 		}
-		cancel()
-		r.failed(err)
+		cancel(nil)
+		r.failed(began, err)
 		return nil, err
 	}
 	r.state.Lock()
 	defer r.state.Unlock()
 	r.state.open(time.Now())
-	r.state.current, r.state.release = events, cancel
+	r.state.current, r.state.ctx, r.state.release = events, ctx, cancel
 	return events, nil
+}
+
+// expire ends a watch at its limit. As long as the list arrives with which it begins, the limit
+// is the time between two objects.
+func (r *resourceInformer) expire(ctx context.Context, end context.CancelCauseFunc, limit time.Duration, listing bool) {
+	for left := limit; left > 0; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(left):
+		}
+		left = 0
+		if listing {
+			left = limit - time.Since(time.Unix(0, r.heard.Load()))
+		}
+	}
+	end(errSilent)
 }
 
 // ended takes note of the end of the watch before, if there was one.
 func (r *resourceInformer) ended() {
 	r.state.Lock()
 	defer r.state.Unlock()
-	r.state.release()
+	if errors.Is(context.Cause(r.state.ctx), errSilent) {
+		r.state.silence()
+	}
+	r.state.release(nil)
 	r.state.end(time.Now())
 }
 
@@ -114,7 +152,7 @@ func (r *resourceInformer) run(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			r.failed(err)
+			r.failed(time.Now(), err)
 		}
 		if time.Since(began) > r.all.timing.maxDelay {
 			failures = 0
@@ -145,17 +183,17 @@ func (r *resourceInformer) listed() {
 		r.state.work()
 	}
 	r.state.Unlock()
+	time.AfterFunc(r.all.timing.request, r.renew) // the watch that began with the list would last longer than others
 	r.check(time.Now())
 }
 
-// failed records why the API server does not let the controller list or watch.
-func (r *resourceInformer) failed(err error) {
+// failed records since when, and why, the API server does not let the controller list or watch.
+func (r *resourceInformer) failed(since time.Time, err error) {
 	r.log.V(1).Info("Failed to list or watch", "err", err)
-	now := time.Now()
 	r.state.Lock()
-	r.state.fail(now, err)
+	r.state.fail(since, err)
 	r.state.Unlock()
-	r.check(now)
+	r.check(time.Now())
 }
 
 // renew ends the current watch. The reflector then watches again, which fails if

@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"akri.sh/akri/controller/ownership"
@@ -183,6 +185,25 @@ func (o *Object) differs(other *Object, condition *readywhen.Condition) bool {
 func (o *Object) newer(other *Object) bool {
 	return metadata.IsNewer(o.ResourceVersion, other.ResourceVersion)
 }
+
+// Object implements runtime.Object, so that client-go's reflector accepts a list of them.
+var _ runtime.Object = (*Object)(nil)
+
+// GetObjectKind implements runtime.Object. The kind is not kept.
+func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject implements runtime.Object.
+func (o *Object) DeepCopyObject() runtime.Object { return o }
+
+// objectList is a list of objects, from an API server that cannot send it as a watch.
+type objectList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*Object
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *objectList) DeepCopyObject() runtime.Object { return l }
 
 // fieldsOf returns a digest of the controller's entry in an object's managedFields.
 // The API server keeps the entry equal until another manager changes one of its

@@ -23,8 +23,8 @@ import (
 type store struct {
 	log    logr.Logger
 	notify func(ownership.Parent)
-	// listed is called after each list.
-	listed func()
+	// listed is called after each list, and received for each object.
+	listed, received func()
 	// resource is that of the objects; awaited has those that concern other parents, too.
 	resource schema.GroupVersionResource
 	awaited  *awaited
@@ -54,6 +54,7 @@ func newStore(log logr.Logger, notify func(ownership.Parent), listed func()) *st
 		log:        log,
 		notify:     notify,
 		listed:     listed,
+		received:   func() {},
 		awaited:    &awaited{},
 		judge:      readiness.Check,
 		seen:       map[types.NamespacedName]*Object{},
@@ -145,6 +146,7 @@ func (s *store) Transformer() cache.TransformFunc { return s.transform }
 func (s *store) transform(object any) (any, error) {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
+		s.received()
 		name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 		if known := s.recentlyApplied(name, object.GetUID(), object.GetResourceVersion()); known != nil {
 			return known, nil
