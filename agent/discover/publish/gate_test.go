@@ -214,6 +214,12 @@ func TestChangesFailure(t *testing.T) {
 				taken := stepOf(Create, fmt.Sprint(ms))
 				g.ask(types.NamespacedName{Name: fmt.Sprint(i)}, taken, at(ms))
 			}
+			if ms%1000 == 0 {
+				g.ask(plantDoor, stepOf(Create, "calm"), at(ms))
+			}
+		}
+		if failure, _ := g.failure(plantDoor, at(100_000)); failure != "" {
+			t.Errorf("%d Configurations write too much, and one that does not is blamed: %s", busy, failure)
 		}
 		if failure, _ := g.failure(types.NamespacedName{Name: "0"}, at(100_000)); !strings.Contains(failure, limit) {
 			t.Errorf("%d Configurations: the failure is %q, want %s", busy, failure, limit)
