@@ -100,7 +100,8 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 
 	changing, end := p.gate.failure(here.name(), time.Now())
 	result.again(end)
-	result.Refused = slices.DeleteFunc(append(refusals(candidates), append(refusedDrops, shortage, changing)...), func(reason string) bool { return reason == "" })
+	reasons := slices.Concat(refusals(candidates), refusedDrops, []string{shortage, changing})
+	result.Refused = slices.DeleteFunc(reasons, func(reason string) bool { return reason == "" })
 	return result, errors.Join(errs...)
 }
 
