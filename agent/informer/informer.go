@@ -52,8 +52,9 @@ type Informer struct {
 }
 
 // Core returns an informer of objects of the core API, which have the type of the example.
-// It calls attempted with the result of each list, and of each attempt to begin a watch. If a
-// turn is given, only its owner lists: each object may have a megabyte, of which less is kept.
+// It calls attempted with the result of each list, and of each attempt to begin a watch.
+// Informers that share a turn list one after the other, because each object may have a
+// megabyte, although little of it is kept.
 func Core[T object](
 	client rest.Interface, resource, namespace string, selector fields.Selector, turn *sync.Mutex, attempted func(error),
 	example T, reduce func(T) metav1.Object, handler cache.ResourceEventHandler,
