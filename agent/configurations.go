@@ -49,26 +49,17 @@ func newConfigurations(client dynamic.Interface, node string, changed func(types
 			changed(keyOf(other))
 		}
 	}
-	_, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { notify(object.(*cachedConfiguration)) },
-		UpdateFunc: func(before, after any) {
-			if now := after.(*cachedConfiguration); differ(before.(*cachedConfiguration), now) {
-				notify(now)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = missed.Obj
-			}
-			notify(object.(*cachedConfiguration))
-		},
-	})
+	_, err := c.informer.AddEventHandler(informer.Events(func(before, now *cachedConfiguration) {
+		if before == nil || differ(before, now) {
+			notify(now)
+		}
+	}, notify))
 	return c, err
 }
 
 // differ reports whether a change matters to an agent.
 func differ(before, after *cachedConfiguration) bool {
-	return before.UID != after.UID || before.Generation != after.Generation || before.full() && !after.full() ||
+	return before.Generation != after.Generation || before.full() && !after.full() ||
 		before.discovered != after.discovered ||
 		v0.Active(&before.Configuration) != v0.Active(&after.Configuration) ||
 		!slices.Equal(before.Status.DiscoveryFailures, after.Status.DiscoveryFailures)

@@ -54,7 +54,6 @@ func newWorld(t *testing.T) *world {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own context has ended
 		defer cancel()
 		w.plugIn()
-		akri.ReportViolations(ctx, t, c)
 		if t.Failed() {
 			t.Log(akri.Evidence(ctx, c, w.namespace))
 		}

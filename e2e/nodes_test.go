@@ -33,7 +33,6 @@ func startPair(t *testing.T) *world {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own context has ended
 		defer cancel()
-		akri.ReportViolations(ctx, t, c)
 		if t.Failed() {
 			t.Log(akri.Evidence(ctx, c, w.namespace))
 		}

@@ -97,8 +97,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// checkAgents waits until the agent is ready, and fails the test if one has logged a violated
-// invariant.
+// checkAgents waits until the agent is ready.
 func (w *world) checkAgents() {
 	w.t.Helper()
 	w.eventually("the agent is ready", func() string {
@@ -108,7 +107,6 @@ func (w *world) checkAgents() {
 		}
 		return ""
 	})
-	akri.ReportViolations(w.t.Context(), w.t, w)
 }
 
 // identities describes the existing Instances, Pods and Services by UID, with their

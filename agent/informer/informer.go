@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"sync"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,14 +53,20 @@ type Informer struct {
 
 // Core returns an informer of objects of the core API, which have the type of the example.
 // It calls attempted with the result of each list, and of each attempt to begin a watch.
+// Informers that share a turn list one after the other, because each object may have a
+// megabyte, although little of it is kept.
 func Core[T object](
-	client rest.Interface, resource, namespace string, selector fields.Selector, attempted func(error),
+	client rest.Interface, resource, namespace string, selector fields.Selector, turn *sync.Mutex, attempted func(error),
 	example T, reduce func(T) metav1.Object, handler cache.ResourceEventHandler,
 ) *Informer {
 	source := cache.NewListWatchFromClient(client, resource, namespace, selector)
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: &cache.ListWatch{
+		ListerWatcher: listWatch{inTurn: turn != nil, ListWatch: &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				if turn != nil {
+					turn.Lock()
+					defer turn.Unlock()
+				}
 				list, err := source.ListWithContext(ctx, o)
 				attempted(err)
 				return list, err
@@ -69,17 +76,31 @@ func Core[T object](
 				attempted(err)
 				return watch, err
 			},
-		},
+		}},
 		ObjectType: example, Handler: handler,
 		Transform: transform(func(object T) (metav1.Object, error) { return reduce(object), nil }),
 	})
 	return &Informer{store, controller}
 }
 
+// listWatch is a source of objects. If lists take turns, none is sent as a watch, whose buffer
+// would keep the size of the largest object.
+type listWatch struct {
+	*cache.ListWatch
+
+	inTurn bool
+}
+
+// IsWatchListSemanticsUnSupported is what client-go asks for.
+func (l listWatch) IsWatchListSemanticsUnSupported() bool { return l.inTurn }
+
 // Run watches the objects until ctx is done. It does not log errors.
 func (i *Informer) Run(ctx context.Context) {
 	i.controller.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
+
+// Synced returns a channel that is closed when the handler has been called with all objects.
+func (i *Informer) Synced() <-chan struct{} { return i.controller.HasSyncedChecker().Done() }
 
 // HasSynced reports whether the handler has been called with all objects.
 func (i *Informer) HasSynced() bool { return i.controller.HasSynced() }

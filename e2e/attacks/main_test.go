@@ -95,7 +95,6 @@ func contextWithout(t testing.TB) context.Context { return context.WithoutCancel
 
 // leave deletes the test's namespace and checks that Akri was not disturbed.
 func (w *world) leave(restarts map[string]int) {
-	akri.ReportViolations(w.t.Context(), w.t, w)
 	if w.t.Failed() {
 		w.t.Log(w.evidence())
 	}

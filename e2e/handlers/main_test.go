@@ -116,7 +116,6 @@ func (w *world) plc() string {
 
 // leave deletes what the test has created.
 func (w *world) leave(handler string) {
-	akri.ReportViolations(w.ctx, w.t, w)
 	if w.t.Failed() {
 		w.t.Log(akri.Evidence(w.ctx, w.Cluster, w.namespace))
 		logs, _ := w.Kubectl(w.ctx, "--namespace", akri.Namespace, "logs", "--tail=200", "--all-pods", "daemonset/akri-"+handler+"-discovery")

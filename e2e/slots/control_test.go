@@ -125,11 +125,10 @@ func (w *world) killPods(workload string) {
 }
 
 // killAgent sends SIGKILL to a node's agent and lets the DaemonSet create another Pod,
-// which starts without back-off. The log, which goes with the Pod, is read before.
+// which starts without back-off.
 func (w *world) killAgent(node string) {
 	w.t.Helper()
 	w.kill(w.agentProcesses(node))
-	w.noViolations()
 	if pod, found := w.agent(node); found {
 		w.in(akri.Namespace).delete("Pod", pod.Metadata.Name)
 	}
@@ -185,7 +184,7 @@ func (w *world) loseAnswers(node string) (restore func()) {
 }
 
 // healthy fails the test if a component of the cluster has exited by itself, such as a
-// kubelet that has panicked, or if an agent has logged a violated invariant.
+// kubelet that has panicked.
 func (w *world) healthy() {
 	w.t.Helper()
 	components, err := w.Components(w.ctx)
@@ -197,13 +196,6 @@ func (w *world) healthy() {
 			w.t.Errorf("%s %s", c.Name, c.Cause)
 		}
 	}
-	w.noViolations()
-}
-
-// noViolations fails the test if an agent has logged a violated invariant.
-func (w *world) noViolations() {
-	w.t.Helper()
-	akri.ReportViolations(w.ctx, w.t, w)
 }
 
 // kubectl runs kubectl in the test's namespace.

@@ -58,7 +58,6 @@ func newWorldOn(t *testing.T, c *cluster.Cluster) *world {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own context has ended
 		defer cancel()
-		akri.ReportViolations(ctx, t, c)
 		if t.Failed() {
 			t.Log(akri.Evidence(ctx, c, namespace))
 		}

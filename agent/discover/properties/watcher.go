@@ -30,6 +30,8 @@ type Watcher struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 
+	turn sync.Mutex // of the informers' lists
+
 	mu      sync.Mutex
 	objects map[reference]*watchedObject
 }
@@ -135,16 +137,18 @@ func (w *Watcher) start(ref reference, keys keySet, before *watchedObject) *watc
 	attempted := func(err error) { w.attempted(object, err) }
 	events := informer.Events(func(_, _ *keptValues) { w.notify(object) }, func(*keptValues) { w.notify(object) })
 	if ref.kind == secret {
-		object.informer = informer.Core(w.client, "secrets", ref.Namespace, selector, attempted, &corev1.Secret{},
+		object.informer = informer.Core(w.client, "secrets", ref.Namespace, selector, &w.turn, attempted, &corev1.Secret{},
 			func(s *corev1.Secret) metav1.Object { return keep(s, keys, s.Data, nil) }, events)
 	} else {
-		object.informer = informer.Core(w.client, "configmaps", ref.Namespace, selector, attempted, &corev1.ConfigMap{},
+		object.informer = informer.Core(w.client, "configmaps", ref.Namespace, selector, &w.turn, attempted, &corev1.ConfigMap{},
 			func(c *corev1.ConfigMap) metav1.Object { return keep(c, keys, c.BinaryData, c.Data) }, events)
 	}
 	w.running.Go(func() { object.informer.Run(ctx) })
 	w.running.Go(func() {
-		if cache.WaitForCacheSync(ctx.Done(), object.informer.HasSynced) {
+		select {
+		case <-object.informer.Synced():
 			w.notify(object) // also if the object does not exist
+		case <-ctx.Done():
 		}
 	})
 	return object

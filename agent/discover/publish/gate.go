@@ -121,7 +121,9 @@ func (g *gate) ask(configuration types.NamespacedName, step Step, now time.Time)
 		of.wait(step, fmt.Sprintf("the Instances of a Configuration %d times a second", maxWrites), now)
 		return later
 	case !g.writes.AllowN(now, 1): // a write that waits for others takes nothing from its Configuration
-		of.wait(step, fmt.Sprintf("all Instances of a node %d times a second", maxNodeWrites), now)
+		if of.writes.TokensAt(now) < maxBurst/2 { // otherwise, only the others write too much
+			of.wait(step, fmt.Sprintf("all Instances of a node %d times a second", maxNodeWrites), now)
+		}
 		return later
 	}
 	of.writes.AllowN(now, 1)

@@ -3,6 +3,7 @@ package publish
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -214,6 +215,12 @@ func TestChangesFailure(t *testing.T) {
 				taken := stepOf(Create, fmt.Sprint(ms))
 				g.ask(types.NamespacedName{Name: fmt.Sprint(i)}, taken, at(ms))
 			}
+			if ms%1000 == 0 {
+				g.ask(plantDoor, stepOf(Create, "calm"), at(ms))
+			}
+		}
+		if failure, _ := g.failure(plantDoor, at(100_000)); failure != "" {
+			t.Errorf("%d Configurations write too much, and one that does not is blamed: %s", busy, failure)
 		}
 		if failure, _ := g.failure(types.NamespacedName{Name: "0"}, at(100_000)); !strings.Contains(failure, limit) {
 			t.Errorf("%d Configurations: the failure is %q, want %s", busy, failure, limit)
@@ -265,6 +272,36 @@ func TestRefusedInstanceIsNotWrittenByEachPass(t *testing.T) {
 	b.configuration.Spec.Capacity = 3
 	if b.publish(p, bad); counted.count.Load() == before {
 		t.Error("a change was not tried")
+	}
+}
+
+// If the API server refuses that this node leaves an Instance, that is named, and keeps nothing
+// else of the Configuration from being published and reported.
+func TestRefusedDepartureIsNamed(t *testing.T) {
+	b := newBench(t)
+	config := rest.CopyConfig(apitest.Start(t))
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method != http.MethodDelete {
+				return next.RoundTrip(request)
+			}
+			return &http.Response{
+				StatusCode: http.StatusForbidden, Request: request, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)),
+			}, nil
+		})
+	})
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.client = client
+	p := b.publisher("node-a")
+	b.publish(p, camera)
+	result := b.publish(p, stick)
+	if len(result.Refused) != 1 || !strings.Contains(result.Refused[0], "remove node node-a from Instance") ||
+		len(result.Devices) != 1 || result.Devices[0].ID != stick.ID || result.Next.IsZero() {
+		t.Errorf("got %+v, want the stick, why the camera's Instance stays, and another attempt", result)
 	}
 }
 

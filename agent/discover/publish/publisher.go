@@ -94,13 +94,14 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 		result.Devices = append(result.Devices, adopted(configuration, instance))
 	}
 	slices.SortFunc(result.Devices, func(a, b device.Device) int { return cmp.Compare(a.Instance.Name, b.Instance.Name) })
-	later, err := p.dropAll(ctx, here, here.name(), gone)
+	later, refusedDrops, err := p.dropAll(ctx, here, here.name(), gone)
 	result.again(later)
 	errs = append(errs, err)
 
 	changing, end := p.gate.failure(here.name(), time.Now())
 	result.again(end)
-	result.Refused = slices.DeleteFunc(append(refusals(candidates), shortage, changing), func(reason string) bool { return reason == "" })
+	reasons := slices.Concat(refusals(candidates), refusedDrops, []string{shortage, changing})
+	result.Refused = slices.DeleteFunc(reasons, func(reason string) bool { return reason == "" })
 	return result, errors.Join(errs...)
 }
 
@@ -126,19 +127,28 @@ func unclaimed(have []*v0.Instance, candidates []candidate) (list []*v0.Instance
 func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName, exists bool) (time.Time, error) {
 	p.awaited.absent.Delete(configuration)
 	p.counts.free(configuration)
-	return p.dropAll(ctx, nodeView{node: p.node, collected: !exists}, configuration, p.instances.Of(configuration))
+	next, refused, err := p.dropAll(ctx, nodeView{node: p.node, collected: !exists}, configuration, p.instances.Of(configuration))
+	for _, reason := range refused {
+		err = errors.Join(err, errors.New(reason))
+	}
+	return next, err
 }
 
 // dropAll removes this node from Instances of a Configuration. It returns when to try again
-// if it may not write all now.
+// if it may not write all now, and what the API server refuses, which a user must resolve.
 func (p *Publisher) dropAll(
 	ctx context.Context, here nodeView, configuration types.NamespacedName, list []*v0.Instance,
-) (next time.Time, err error) {
+) (next time.Time, refusals []string, err error) {
 	var errs []error
 	for _, v := range inParallel(list, func(have *v0.Instance) verdict { return p.drop(ctx, here, configuration, have) }) {
-		next, errs = deadline.Earliest(next, v.until), append(errs, v.err)
+		next = deadline.Earliest(next, v.until)
+		if v.why == refused {
+			refusals = append(refusals, v.err.Error())
+		} else {
+			errs = append(errs, v.err)
+		}
 	}
-	return next, errors.Join(errs...)
+	return next, refusals, errors.Join(errs...)
 }
 
 // inParallel calls do for each element, a few at a time, and returns the results in the same
@@ -183,6 +193,9 @@ func (p *Publisher) one(ctx context.Context, here nodeView, c candidate) outcome
 	})
 	if o.err != nil {
 		o.err = fmt.Errorf("publish device %q: %w", c.shownID(), o.err)
+	}
+	if o.instance != nil && !here.belongsTo(o.instance, d) {
+		o.instance = nil // it has the short name of this device's
 	}
 	return o
 }

@@ -5,7 +5,8 @@ import "time"
 const (
 	// Interval is the shortest time between two writes of the same Event.
 	Interval = 10 * time.Minute
-	// maxSeries bounds the memory: further Events are only logged until others have ended.
+	// maxSeries bounds the memory: further series are dropped until others have
+	// ended.
 	maxSeries = 1000
 	// maxAge is how long an Event that cannot be written is tried. API servers keep
 	// Events for an hour by default.
@@ -43,16 +44,16 @@ type aggregate struct {
 
 func newAggregate() *aggregate { return &aggregate{all: map[key]*series{}} }
 
-// add counts an occurrence. It reports whether it is new: a write has become due, unless there
-// are too many series.
-func (a *aggregate) add(k key, message string, now time.Time) bool {
+// add counts an occurrence. It reports whether a write has become due, and whether there
+// was room for the series.
+func (a *aggregate) add(k key, message string, now time.Time) (due, counted bool) {
 	s := a.all[k]
 	if s == nil {
 		if len(a.all) >= maxSeries {
 			a.forget(now)
 		}
 		if len(a.all) >= maxSeries {
-			return true
+			return false, false
 		}
 		s = &series{key: k, first: now}
 		a.all[k] = s
@@ -60,14 +61,14 @@ func (a *aggregate) add(k key, message string, now time.Time) bool {
 	s.count++
 	s.last, s.message = now, message
 	if !s.due.IsZero() || !s.settled.IsZero() && now.Sub(s.settled) < Interval {
-		return false
+		return false, true
 	}
 	if !now.After(a.latest) { // the time is part of the Event's name
 		now = a.latest.Add(1)
 	}
 	s.due, a.latest = now, now
 	a.pending = append(a.pending, s)
-	return true
+	return true, true
 }
 
 // next returns the series to write next, if there is one.

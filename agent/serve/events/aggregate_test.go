@@ -21,7 +21,7 @@ func TestOneWritePerInterval(t *testing.T) {
 	written := 0
 	for i := range 1201 { // twenty minutes
 		now := start.Add(time.Duration(i) * time.Second)
-		due := a.add(k, fmt.Sprint(i), now)
+		due, _ := a.add(k, fmt.Sprint(i), now)
 		all := a.write(now)
 		if due != (len(all) == 1) {
 			t.Errorf("second %d: due is %v, but %d are written", i, due, len(all))
@@ -38,7 +38,7 @@ func TestOneWritePerInterval(t *testing.T) {
 	}
 	other := k
 	other.subject = "cam-1"
-	if due := a.add(other, "", start); !due {
+	if due, _ := a.add(other, "", start); !due {
 		t.Error("the first Event about another slot is not due")
 	}
 }
@@ -48,7 +48,7 @@ func TestOneWritePerInterval(t *testing.T) {
 func TestPendingSeries(t *testing.T) {
 	a, start := newAggregate(), time.Unix(1000, 0)
 	for i, subject := range []string{"a", "b", "a"} {
-		if due := a.add(key{subject: subject}, "", start); due != (i < 2) {
+		if due, _ := a.add(key{subject: subject}, "", start); due != (i < 2) {
 			t.Errorf("occurrence %d, of %s: due is %v", i, subject, due)
 		}
 	}
@@ -62,7 +62,7 @@ func TestPendingSeries(t *testing.T) {
 	}
 
 	now := start.Add(Interval)
-	if due := a.add(key{subject: "a"}, "", now); !due {
+	if due, _ := a.add(key{subject: "a"}, "", now); !due {
 		t.Fatal("the Event is not due after the interval")
 	}
 	for range 100 {
@@ -95,16 +95,17 @@ func TestOccurrencesDuringAWrite(t *testing.T) {
 
 func TestSeriesAreBounded(t *testing.T) {
 	a, now := newAggregate(), time.Unix(1000, 0)
+	refused := 0
 	for i := range 2 * maxSeries {
-		if !a.add(key{subject: fmt.Sprint(i)}, "", now) {
-			t.Fatalf("Event %d is not logged", i)
+		if _, counted := a.add(key{subject: fmt.Sprint(i)}, "", now); !counted {
+			refused++
 		}
 	}
-	if len(a.all) != maxSeries || len(a.pending) != maxSeries {
-		t.Errorf("%d series, %d pending, want %d each", len(a.all), len(a.pending), maxSeries)
+	if len(a.all) != maxSeries || len(a.pending) != maxSeries || refused != maxSeries {
+		t.Errorf("%d series, %d pending, %d refused, want %d each", len(a.all), len(a.pending), refused, maxSeries)
 	}
 	a.write(now)
-	if due := a.add(key{subject: "late"}, "", now.Add(Interval)); !due || len(a.all) != 1 {
+	if due, _ := a.add(key{subject: "late"}, "", now.Add(Interval)); !due || len(a.all) != 1 {
 		t.Errorf("series that have ended use up the bound: %d", len(a.all))
 	}
 }

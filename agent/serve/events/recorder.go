@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -16,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	v0 "akri.sh/akri/api/v0"
@@ -54,10 +54,11 @@ type Recorder struct {
 	node   string
 	log    *slog.Logger
 	limit  *rate.Limiter
-	wake   chan struct{} // capacity 1: a series is due
+	wake   chan struct{} // has room for one: a series is due
 
 	mu     sync.Mutex
 	events *aggregate
+	fullAt time.Time // when it was last logged that there are too many series
 }
 
 // New returns a recorder that writes nothing until Run is called.
@@ -72,9 +73,17 @@ func New(client dynamic.Interface, node string, log *slog.Logger) *Recorder {
 // [Interval]. The subject, such as a slot, distinguishes Events about one object with the
 // same reason. Warn does not wait for the API server.
 func (r *Recorder) Warn(object Object, subject, reason, message string) {
+	now := time.Now()
 	r.mu.Lock()
-	due := r.events.add(key{object, subject, reason}, message, time.Now())
+	due, counted := r.events.add(key{object, subject, reason}, message, now)
+	full := !counted && now.Sub(r.fullAt) >= Interval
+	if full {
+		r.fullAt = now
+	}
 	r.mu.Unlock()
+	if full {
+		r.log.Warn("Too many different Events: further ones are neither logged nor written", "limit", maxSeries)
+	}
 	if !due {
 		return
 	}
@@ -105,8 +114,12 @@ func (r *Recorder) Run(ctx context.Context) {
 			failures = 0
 			continue
 		}
-		backoff.Sleep(ctx, wait.Jitter(backoff.Delay(minRetryDelay, maxRetryDelay, failures), 0.2))
+		delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
 		failures++
+		select {
+		case <-ctx.Done():
+		case <-time.After(delay - rand.N(delay/4)):
+		}
 	}
 }
 
@@ -120,7 +133,10 @@ func (r *Recorder) next() (series, bool) {
 // repeated.
 func (r *Recorder) writeNext(ctx context.Context) bool {
 	tried, _ := r.next()
-	result, err := r.write(ctx, tried)
+	result, err := tried, error(nil)
+	if tried.object.Namespace != "" { // otherwise, the object is not known any more
+		result, err = r.write(ctx, tried)
+	}
 	if err != nil {
 		r.log.Debug("Could not write an Event", "object", tried.object.Name, "reason", tried.reason, "err", err)
 	}

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -132,6 +134,22 @@ func TestEvents(t *testing.T) {
 	if n := f.log.emitted.Load(); n != 2 {
 		t.Errorf("the log has %d Events, want one per slot", n)
 	}
+}
+
+// The machine reports a conflict once. Of many at the same time, all are logged at once,
+// and none is lost.
+func TestABurstOfEvents(t *testing.T) {
+	const n = 30
+	f := newFixture(t)
+	f.recorder.limit = rate.NewLimiter(100, 5)
+	for i := range n {
+		f.warn(fmt.Sprint("cam-", i), "0", "conflict")
+	}
+	if got := f.log.emitted.Load(); got != n {
+		t.Errorf("the log has %d of %d Events before they are written", got, n)
+	}
+	f.run()
+	f.await(n)
 }
 
 // An Event that the API server could not take, because it did not answer, is written when

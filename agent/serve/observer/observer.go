@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	monitor "akri.sh/akri/agent/health"
 	"akri.sh/akri/agent/serve/kubelet"
@@ -64,9 +63,11 @@ func (o *Observer) Run(ctx context.Context) {
 	o.report()
 	var running sync.WaitGroup
 	running.Go(func() { o.pods.informer.Run(ctx) })
-	if cache.WaitForCacheSync(ctx.Done(), o.pods.informer.HasSynced) {
+	select {
+	case <-o.pods.informer.Synced():
 		o.pods.notify() // slots can be freed from now on
 		o.report()
+	case <-ctx.Done():
 	}
 	running.Wait()
 	_ = o.options.Lister.Close() // only to end its goroutines

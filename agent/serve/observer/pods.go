@@ -56,7 +56,7 @@ func newNodePods(client rest.Interface, node string, attempted func(error)) *nod
 		client: client, selector: fields.OneTermEqualSelector("spec.nodeName", node), changed: make(chan struct{}, 1),
 		pods: map[types.UID]podInfo{}, vanished: map[types.UID]vanishedPod{},
 	}
-	n.informer = informer.Core(client, "pods", metav1.NamespaceAll, n.selector, attempted, &corev1.Pod{}, readPod,
+	n.informer = informer.Core(client, "pods", metav1.NamespaceAll, n.selector, nil, attempted, &corev1.Pod{}, readPod,
 		informer.Events(func(_, pod *podInfo) { n.put(*pod) }, func(pod *podInfo) { n.remove(*pod) }))
 	return n
 }

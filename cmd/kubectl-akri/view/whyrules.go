@@ -349,7 +349,7 @@ func (f *Facts) objectsNotReady() []finding.Mistake {
 		name := fmt.Sprintf("%s -n %s %s", strings.ToLower(kindOf(object)), cmp.Or(object.Namespace, p.meta.Namespace), object.Name)
 		remedy := "kubectl describe " + name
 		if strings.HasPrefix(object.Reason, "waiting for the former") { // describe does not show finalizers
-			remedy = "kubectl get " + name + " -o yaml shows metadata.finalizers: whoever set them must remove them"
+			remedy = "kubectl get " + name + " -o yaml shows metadata.finalizers: the components that set them must remove them"
 		}
 		findings = append(findings, findingf(remedy, "%s %s is not ready: %s", kindOf(object), object.Name, object.Reason)...)
 	}
