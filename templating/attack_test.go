@@ -80,8 +80,12 @@ func attacks() map[string]any {
 		"passes that call":                 "{{ range 9 }}{{ range 999 }}" + strings.Repeat("{{ $x := default 1 0 }}", 99) + "{{ end }}{{ end }}",
 		"passes that compare":              `{{ $l := until 1000 }}{{ range 9 }}{{ range 999 }}{{ $x := has "x" $l }}{{ end }}{{ end }}`,
 		"passes that compare with others":  `{{ $l := until 999 }}{{ range 9 }}{{ range 999 }}{{ $x := without $l "x" $l }}{{ end }}{{ end }}`,
-		"passes that omit":                 `{{ $m := split "" (repeat 999 "x") }}{{ range 999 }}{{ $x := omit $m "x" }}{{ end }}`,
-		"passes that print":                `{{ range 9 }}{{ range 999 }}{{ repeat 1000 "x" }}{{ end }}{{ end }}`,
+		"passes that compare long texts": `{{ $s := repeat 60000 "x" }}{{ $l := list (print $s "a") (print $s "b") }}{{ $c := print $s "c" }}` +
+			`{{ range 9 }}{{ range 999 }}{{ $x := has $c $l }}{{ end }}{{ end }}`,
+		"passes that hash a list": `{{ $s := repeat 60000 "x" }}{{ $l := list $s $s $s $s $s $s $s $s }}` +
+			`{{ range 9 }}{{ range 999 }}{{ $x := uniq $l }}{{ end }}{{ end }}`,
+		"passes that omit":  `{{ $m := split "" (repeat 999 "x") }}{{ range 999 }}{{ $x := omit $m "x" }}{{ end }}`,
+		"passes that print": `{{ range 9 }}{{ range 999 }}{{ repeat 1000 "x" }}{{ end }}{{ end }}`,
 		"passes that keep": `{{ $l := list }}{{ range 9 }}{{ range 999 }}` +
 			`{{ $l = append $l (repeat 200000 "x") }}{{ end }}{{ end }}`,
 		"a list that grows by one":         `{{ $l := list }}{{ range 9 }}{{ range 999 }}{{ $l = append $l . }}{{ end }}{{ end }}`,

@@ -9,6 +9,7 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
 )
@@ -68,22 +69,30 @@ func (o *objectReview) dryRun(ctx context.Context, tmpl *candidate, object *rend
 	if findings := tmpl.unmapped(); len(findings) > 0 || object == nil {
 		return findings
 	}
-	if !object.held() {
+	switch {
+	case object.problem != nil:
+		return refused(object.problem)
+	case !object.held():
 		return inconclusive(tmpl.place, fmt.Sprintf(
 			"the objects of one device take more than %d MiB, so this one was not tried with the API server", heldBytes>>20))
 	}
 	parent := parentOf(o.r.configuration, tmpl.level)
 	wants, problems := plan.Desire(o.mapper, o.policy, parent, []templating.Object{object.Object}, o.compiled.Place)
-	if len(problems) > 0 { // the controller would have it, too
-		found := denial(problems[0])
-		if problems[0].Retryable {
-			found.Level = Inconclusive
-		}
-		return []Finding{found}
+	if len(problems) > 0 {
+		return refused(problems[0])
 	}
 	_, err := o.client.Create(ctx, &wants[0], claimFor(o.r.configuration, &wants[0]))
 	_, existing := errors.AsType[*apply.ExistingError](err)
 	return apiAnswer{candidate: tmpl, want: &wants[0], devices: o.devices, update: o.r.old != nil, existing: existing}.interpret(err)
+}
+
+// refused returns the finding about an object that the controller would not apply either.
+func refused(found *problem.Error) []Finding {
+	result := denial(found)
+	if found.Retryable {
+		result.Level = Inconclusive
+	}
+	return []Finding{result}
 }
 
 // parentOf returns the parent of a template's objects: the Configuration, or a

@@ -179,7 +179,7 @@ func predictProblems(problems []*problem.Error) prediction {
 	var result prediction
 	for _, found := range problems {
 		switch found.Reason {
-		case v0.ReasonKindUnavailable: // checkDryRun has reported it
+		case v0.ReasonKindUnavailable: // checkObjects has reported it
 		case v0.ReasonRefused, v0.ReasonConflict:
 			result.failures = append(result.failures, found.Error())
 		default:

@@ -8,6 +8,8 @@ import (
 	"akri.sh/akri/controller/advice"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 )
@@ -47,6 +49,7 @@ func (c *Chain) newObjectReview(
 type rendered struct {
 	advice.Member // without its content if it is not held
 	ref           inventory.Ref
+	problem       *problem.Error // of an object that is not held: why the controller would not apply it
 }
 
 func (o rendered) held() bool { return o.Content != nil }
@@ -118,6 +121,7 @@ func (o *objectReview) renderList(set *templating.Set, values templating.Values,
 		o.advise(warnings)
 		one := rendered{Member: member, ref: inventory.RefOfObject(&unstructured.Unstructured{Object: object.Content})}
 		if held += object.Allocated; held > heldBytes {
+			one.problem = o.judge(object)
 			object.Content = nil
 			one.Member = advice.Member{Object: object}
 		}
@@ -125,4 +129,13 @@ func (o *objectReview) renderList(set *templating.Set, values templating.Values,
 		o.devices.siblings = append(o.devices.siblings, one.ref)
 	}, stop)
 	return list
+}
+
+// judge returns why the controller would not apply an object, such as the policy; nil if it would.
+func (o *objectReview) judge(object templating.Object) *problem.Error {
+	parent := parentOf(o.r.configuration, object.Origin.Level)
+	if _, problems := plan.Desire(o.mapper, o.policy, parent, []templating.Object{object}, o.compiled.Place); len(problems) > 0 {
+		return problems[0]
+	}
+	return nil
 }

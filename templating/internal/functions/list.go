@@ -47,8 +47,9 @@ var listFunctions = []Function{
 			}
 			return payForElements(4)(b, args[:1])
 		}},
-	{Name: "has", What: "whether the list contains the value", takes: "scalar list", bound: payForElements(0),
-		Example: `NODES | has "node-a"`, Result: `true`},
+	{Name: "has", What: "whether the list contains the value", takes: "scalar list",
+		Example: `NODES | has "node-a"`, Result: `true`,
+		bound: func(b *budget.Budget, args []any) error { return b.Measure(args[1]) }},
 	{Name: "sortAlpha", What: "the elements as strings, sorted", takes: "list", deep: true, Unlike: asGo,
 		Example: `sortAlpha (list "b" "a" 1)`, Result: `["1","a","b"]`,
 		run: func(b *budget.Budget, args []any) (any, error) {
@@ -220,7 +221,10 @@ func sliceOf(_ *budget.Budget, args []any) (any, error) {
 // unique returns the list args[0] without repeated elements.
 func unique(b *budget.Budget, args []any) (any, error) {
 	list := args[0].([]any)
-	if err := b.Pay(int64(len(list)), 4*budget.ListBytes(len(list))); err != nil {
+	if err := b.Measure(list); err != nil { // each element is hashed
+		return nil, err
+	}
+	if err := b.Allocate(4 * budget.ListBytes(len(list))); err != nil {
 		return nil, err
 	}
 	seen, kept := map[any]bool{}, []any{}
