@@ -20,6 +20,9 @@ import (
 // rendered, that two devices or two templates would both own, and that the API server rejects,
 // and templates that fail. It warns of objects that will not work as expected.
 func (o *objectReview) checkObjects(ctx context.Context) []Finding {
+	if ctx.Err() != nil { // other checks have used it up, which is not the templates' fault
+		return inconclusive("spec", "there was no time left to render the templates")
+	}
 	verdicts := map[*candidate][]Finding{}
 	open := o.candidates
 	for i, guess := range o.devices.distinctGuesses() {

@@ -71,10 +71,15 @@ func TestNoTime(t *testing.T) {
 		"{{ INSTANCE_NAME }}":  "the templates take too long to render",
 		`c-{{ fail "never" }}`: "metadata.name",
 	} {
-		findings := rendering(t, configurationNamed(name)).checkObjects(ctx)
+		o := rendering(t, configurationNamed(name))
+		findings := o.tooSlow(o.render(ctx, guesses[0]))
 		if len(findings) != 1 || findings[0].Level != Deny || !strings.Contains(findings[0].Error(), want) {
 			t.Errorf("%s: findings are %v, want one with %q", name, findings, want)
 		}
+	}
+	before := rendering(t, configurationNamed("{{ INSTANCE_NAME }}")).checkObjects(ctx)
+	if len(before) != 1 || before[0].Level != Inconclusive {
+		t.Errorf("findings are %v if the time is up before, want one that is inconclusive", before)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestNoAnswerAboutASecretIsQuoted(t *testing.T) {
 			_, err := c.DeleteIf(t.Context(), secrets, ref.NamespacedName(), claim.Owns)
 			return err
 		}},
-		"reclaim": {http.MethodGet, func(c *Client) error {
+		"take over": {http.MethodGet, func(c *Client) error {
 			_, _, err := c.Do(t.Context(), plan.Step{
 				Ref: ref, Action: plan.Update, TakeOver: true, Desired: want, Claim: claim, UID: uidOf(t, created),
 			})
