@@ -113,7 +113,7 @@ func TestKeyedListEntriesAreRepaired(t *testing.T) {
 			c.Eventually("repair", func() string { return differences(before, c.read(test.object)) })
 		})
 	}
-	writes := c.settled()
+	c.settled()
 	for _, object := range []string{service, double, deployment} {
 		for _, entry := range c.read(object).GetManagedFields() {
 			if entry.Subresource == "" && (entry.Manager != v0.FieldManagerController || entry.Operation != metav1.ManagedFieldsOperationApply) {
@@ -130,7 +130,7 @@ func TestKeyedListEntriesAreRepaired(t *testing.T) {
 		}
 		return ""
 	})
-	writes = c.settled()
+	writes := c.settled()
 	c.stop()
 	c.run()
 	if after := c.settled(); after != writes {

@@ -136,8 +136,8 @@ var deviceWords = regexp.MustCompile(`\b(INSTANCE_PROPERTIES|INSTANCES|INSTANCE)
 // ReadsDevice reports whether a text or key in a part of a template has an expression that
 // may read what a device says of itself, such as its properties.
 func ReadsDevice(part any) bool {
-	return AnyText(part, func(text string) bool {
-		return expr.Has(text) && deviceWords.MatchString(strings.ReplaceAll(text, "INSTANCE.name", ""))
+	return AnyText(part, func(written string) bool {
+		return expr.Has(written) && deviceWords.MatchString(strings.ReplaceAll(written, "INSTANCE.name", ""))
 	})
 }
 
@@ -176,41 +176,41 @@ func (r *directiveReader) read(d *Directives, key string, v any) {
 			"annotations under %s are directives, but %s is not a directive", reservedPrefix, fault.Quote(key, 63))
 		return
 	}
-	text, isText := v.(string)
+	written, isText := v.(string)
 	switch {
 	case !isText:
 		r.reportf(field, "quote the value: annotations are strings", "a directive must be a string, not %s", decodedKind(v))
 		return
-	case text == "":
+	case written == "":
 		r.reportf(field, "write a value, or remove the annotation", "the directive is empty")
 		return
 	}
 	switch key {
 	case annotationWhen:
-		d.When = text
+		d.When = written
 	case annotationForEach:
-		d.ForEach = ForEach(text)
-		r.binds = r.forEach(field, text)
+		d.ForEach = ForEach(written)
+		r.binds = r.forEach(field, written)
 	case annotationOnConflict:
-		d.OnConflict = choice(r.reporter, field, string(renamed(OnConflict(text))), ConflictFail, ConflictAdopt, ConflictSkip)
+		d.OnConflict = choice(r.reporter, field, string(renamed(OnConflict(written))), ConflictFail, ConflictAdopt, ConflictSkip)
 	case annotationDeletionPolicy:
-		d.DeletionPolicy = choice(r.reporter, field, text, DeletionDelete, DeletionOrphan)
+		d.DeletionPolicy = choice(r.reporter, field, written, DeletionDelete, DeletionOrphan)
 	case annotationOnImmutable:
-		d.OnImmutable = choice(r.reporter, field, text, ImmutableFail, ImmutableRecreate)
+		d.OnImmutable = choice(r.reporter, field, written, ImmutableFail, ImmutableRecreate)
 	case annotationReadyWhen:
-		d.ReadyWhen = r.readyWhen(field, text)
+		d.ReadyWhen = r.readyWhen(field, written)
 	case annotationOnce:
-		d.Once = choice(r.reporter, field, text, "true", "false") == "true"
+		d.Once = choice(r.reporter, field, written, "true", "false") == "true"
 	case annotationLegacyLabels:
-		d.LegacyLabels = choice(r.reporter, field, text, "true", "false") == "true"
+		d.LegacyLabels = choice(r.reporter, field, written, "true", "false") == "true"
 	}
 }
 
 // OnConflictOf returns the value of akri.sh/on-conflict in a template. It may be
 // invalid.
 func OnConflictOf(tmpl map[string]any) OnConflict {
-	text, _ := annotationsPath.with(Key(annotationOnConflict)).Lookup(tmpl).(string)
-	return renamed(OnConflict(text))
+	written, _ := annotationsPath.with(Key(annotationOnConflict)).Lookup(tmpl).(string)
+	return renamed(OnConflict(written))
 }
 
 // renamed returns the value in place of its old name.
@@ -232,30 +232,30 @@ func directiveHint(key string) string {
 	return "directives are " + strings.Join(directiveKeys, ", ")
 }
 
-func choice[T ~string](r *reporter, field Path, text string, allowed ...T) T {
-	if slices.Contains(allowed, T(text)) {
-		return T(text)
+func choice[T ~string](r *reporter, field Path, written string, allowed ...T) T {
+	if slices.Contains(allowed, T(written)) {
+		return T(written)
 	}
 	words := make([]string, len(allowed))
 	for i, word := range allowed {
 		words[i] = string(word)
 	}
 	hint := "write one of " + strings.Join(words, ", ")
-	if expr.Has(text) {
+	if expr.Has(written) {
 		hint += "; this directive takes no expression"
 	}
-	r.reportf(field, hint, "%s is not a value of this directive", fault.Quote(text, 63))
+	r.reportf(field, hint, "%s is not a value of this directive", fault.Quote(written, 63))
 	return allowed[0]
 }
 
-func (r *directiveReader) forEach(field Path, text string) binding {
+func (r *directiveReader) forEach(field Path, written string) binding {
 	level := r.origin.Level
 	switch {
-	case text == string(ForEachNode):
+	case written == string(ForEachNode):
 		return bindsNode
-	case text == string(ForEachInstance) && level == ConfigurationLevel:
+	case written == string(ForEachInstance) && level == ConfigurationLevel:
 		return bindsInstance
-	case text == string(ForEachInstance):
+	case written == string(ForEachInstance):
 		r.reportf(field, "remove the annotation, or write NODES for one object per node",
 			"templates in instanceBrokerResources are already rendered for each Instance")
 	default:
@@ -263,18 +263,18 @@ func (r *directiveReader) forEach(field Path, text string) binding {
 		if level == ConfigurationLevel {
 			words += " or INSTANCES"
 		}
-		r.reportf(field, "write "+words+", without braces", "%s is not a list that for-each can use", fault.Quote(text, 63))
+		r.reportf(field, "write "+words+", without braces", "%s is not a list that for-each can use", fault.Quote(written, 63))
 	}
 	return bindsNothing
 }
 
-func (r *directiveReader) readyWhen(field Path, text string) *readywhen.Condition {
+func (r *directiveReader) readyWhen(field Path, written string) *readywhen.Condition {
 	const hint = "write CEL over self, the live object, as in self.status.phase == 'Running'"
-	if expr.Has(text) {
+	if expr.Has(written) {
 		r.reportf(field, hint, "this directive takes no expression in braces")
 		return nil
 	}
-	condition, err := readywhen.Compile(text)
+	condition, err := readywhen.Compile(written)
 	if err != nil {
 		r.reportf(field, hint, "%w", err)
 	}

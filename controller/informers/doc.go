@@ -16,7 +16,7 @@
 // for a minute after an apply, one of their values ([valuesOf]).
 //
 // A watch that stops working after its first sync is reported ([State]) after a
-// short interruption is ruled out: stream.go ends each stream in time, and
+// short interruption is ruled out: informer.go ends each watch in time, and
 // health.go decides. Until it works again the resource counts as not synced, so
 // nothing is planned from stale knowledge.
 //

@@ -123,8 +123,8 @@ func (c *checker) content(k *kind) {
 	delete(content, "status") // ignored when an object is applied
 	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.schema)
 	unknown := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
-	for _, text := range pruning.PruneWithOptions(content, k.schema, true, unknown) {
-		c.unknown(k, templating.PathIn(c.object, text))
+	for _, path := range pruning.PruneWithOptions(content, k.schema, true, unknown) {
+		c.unknown(k, templating.PathIn(c.object, path))
 	}
 	defaulting.Default(content, k.schema)
 	located := false // errors of another type repeat those with a place, as sentences

@@ -88,10 +88,10 @@ func (c *checker) field(at templating.Path, of reflect.Type, v any) {
 		for _, name := range names(v) {
 			below := append(slices.Clip(at), templating.Key(name))
 			var problems []string // of the key
-			switch text, _ := v[name].(string); key {
+			switch label, _ := v[name].(string); key {
 			case "labels", "matchLabels", "nodeSelector", "selector":
 				problems = content.IsLabelKey(name)
-				c.refuse(templating.Diagnostic{Field: below}, describe(text), content.IsLabelValue(text), "labelValue")
+				c.refuse(templating.Diagnostic{Field: below}, describe(label), content.IsLabelValue(label), "labelValue")
 			case "annotations":
 				problems = content.IsLabelKey(strings.ToLower(name))
 			case "data", "binaryData", "stringData":
