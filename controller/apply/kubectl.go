@@ -73,7 +73,7 @@ func withoutKubectl(managers []metav1.ManagedFieldsEntry, content map[string]any
 		if err := each[i].FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
 			return nil, fmt.Errorf("read the managed fields of %s: %w", entry.Manager, err)
 		}
-		if !ownership.IsKubectl(entry) {
+		if !ownership.IsEdit(entry) {
 			continue
 		}
 		for path := range ownership.Entries(each[i]) {

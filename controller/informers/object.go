@@ -93,7 +93,7 @@ func trim(
 	object.Owner, object.Dependent = state.Owner, state.Dependent
 	object.ManagedFieldsHash = fieldsOf(meta)
 	object.Edited = slices.ContainsFunc(meta.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		return ownership.IsKubectl(entry) && ownership.HasEntries(entry)
+		return ownership.IsEdit(entry) && ownership.HasEntries(entry)
 	})
 	object.ours = state.Applied || state.Confirmed
 	object.values = valuesOf(full.Object, meta, time.Now())

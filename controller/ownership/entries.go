@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	v0 "akri.sh/akri/api/v0"
 )
 
 // maxLevels is the length of a path. Objects of templates have at most 100 levels
@@ -19,10 +21,11 @@ const maxLevels = 100
 // many paths lead to how many entries, and each is compared with each.
 const maxEntries = 500
 
-// IsKubectl reports whether an entry of managed fields says what people have changed with
-// kubectl, other than by server-side apply.
-func IsKubectl(entry metav1.ManagedFieldsEntry) bool {
-	return strings.HasPrefix(entry.Manager, "kubectl") && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
+// IsEdit reports whether an entry of managed fields says what people have changed with kubectl,
+// or a client that borrows the controller's name, other than by server-side apply.
+func IsEdit(entry metav1.ManagedFieldsEntry) bool {
+	byEditor := strings.HasPrefix(entry.Manager, "kubectl") || entry.Manager == v0.FieldManagerController
+	return byEditor && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
 }
 
 // HasEntries reports whether a field manager has set list entries, without decoding its
