@@ -23,11 +23,11 @@ func names(n int) []string {
 	return all
 }
 
-type woken []string
+type wakes []string
 
-func (w *woken) wake(name types.NamespacedName) { *w = append(*w, name.Name) }
+func (w *wakes) wake(name types.NamespacedName) { *w = append(*w, name.Name) }
 
-func (w *woken) take() []string {
+func (w *wakes) take() []string {
 	taken := slices.Clone(*w)
 	*w = nil
 	return taken
@@ -44,20 +44,20 @@ func TestMaxUnavailable(t *testing.T) {
 		{intstr.FromString("1%"), 10, 1},
 		{intstr.FromString("100%"), 7, 7},
 	} {
-		if got, err := MaxUnavailable(test.max, test.instances); err != nil || got != test.want {
+		if got, err := maxUnavailable(test.max, test.instances); err != nil || got != test.want {
 			t.Errorf("%v of %d: %d, %v; want %d", test.max.String(), test.instances, got, err, test.want)
 		}
 	}
 }
 
 // newGate returns a Gate that knows the Instances of one Configuration.
-func newGate(w *woken, all []string) *Gate {
+func newGate(w *wakes, all []string) *Gate {
 	gate := NewGate(w.wake)
 	gate.SetInstances(cameras, "ns", all, one)
 	return gate
 }
 
-func (w *woken) expect(t *testing.T, want ...string) {
+func (w *wakes) expect(t *testing.T, want ...string) {
 	t.Helper()
 	if got := w.take(); !slices.Equal(got, want) {
 		t.Errorf("woke %v, want %v", got, want)
@@ -65,7 +65,7 @@ func (w *woken) expect(t *testing.T, want ...string) {
 }
 
 func TestNonePassesBeforeAllAreReported(t *testing.T) {
-	var w woken
+	var w wakes
 	all := names(3)
 	gate := newGate(&w, all)
 	gate.Observe(cameras, all[0], true)
@@ -82,7 +82,7 @@ func TestNonePassesBeforeAllAreReported(t *testing.T) {
 }
 
 func TestNonePassesBeforeTheMembersAreKnown(t *testing.T) {
-	var w woken
+	var w wakes
 	all, gate := names(2), NewGate(w.wake)
 	for _, name := range all {
 		gate.Observe(cameras, name, true)
@@ -95,7 +95,7 @@ func TestNonePassesBeforeTheMembersAreKnown(t *testing.T) {
 }
 
 func TestTheUnavailableGoFirstAndCount(t *testing.T) {
-	var w woken
+	var w wakes
 	all := names(3)
 	gate := newGate(&w, all)
 	gate.Observe(cameras, all[0], true)
@@ -113,7 +113,7 @@ func TestTheUnavailableGoFirstAndCount(t *testing.T) {
 
 func TestAnInstanceThatBreaksWhileWaitingPasses(t *testing.T) {
 	all := names(2)
-	gate := newGate(new(woken), all)
+	gate := newGate(new(wakes), all)
 	gate.Observe(cameras, all[0], true)
 	gate.Observe(cameras, all[1], false)
 	if gate.TryAcquire(cameras, all[0], one) {
@@ -137,7 +137,7 @@ func TestAnUnpluggedDeviceHoldsUpNone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var w woken
+			var w wakes
 			all := names(2)
 			gate := newGate(&w, all)
 			gate.Observe(cameras, all[0], true)
@@ -153,7 +153,7 @@ func TestAnUnpluggedDeviceHoldsUpNone(t *testing.T) {
 
 // The same if the list of Instances is older than the event.
 func TestAnOldListHoldsUpNone(t *testing.T) {
-	var w woken
+	var w wakes
 	all := names(2)
 	gate := newGate(&w, all)
 	gate.RemoveInstance(cameras, all[1])
@@ -174,7 +174,7 @@ func TestAnOldListHoldsUpNone(t *testing.T) {
 // An Instance that does not use its turn, because its templates cannot be rendered,
 // holds up no other.
 func TestAnUnusedTurnGoesToTheNext(t *testing.T) {
-	var w woken
+	var w wakes
 	all := names(3)
 	gate := newGate(&w, all)
 	for _, name := range all {
@@ -196,7 +196,7 @@ func TestAnUnusedTurnGoesToTheNext(t *testing.T) {
 
 // A new limit counts at once.
 func TestTheLimitChanges(t *testing.T) {
-	var w woken
+	var w wakes
 	all := names(4)
 	gate := NewGate(w.wake)
 	gate.SetInstances(cameras, "ns", all, intstr.FromString("100%"))
@@ -211,7 +211,7 @@ func TestTheLimitChanges(t *testing.T) {
 }
 
 func TestWithoutLimitNoneWaits(t *testing.T) {
-	var w woken
+	var w wakes
 	all := names(2)
 	gate := newGate(&w, all)
 	gate.Observe(cameras, all[0], true)
@@ -307,22 +307,6 @@ func TestPassesPerInstance(t *testing.T) {
 		few, many := float64(rollOut(50, limit))/50, float64(rollOut(5000, limit))/5000
 		if many > 1.1*few {
 			t.Errorf("limit %s: %.2f passes for each of 5000 Instances, %.2f for each of 50", limit.String(), many, few)
-		}
-	}
-}
-
-// BenchmarkRollout measures the gate's share of a rollout for each Instance. The
-// figures for 50 and for 5000 Instances are to be about the same.
-func BenchmarkRollout(b *testing.B) {
-	for _, n := range []int{50, 5000} {
-		for _, limit := range []intstr.IntOrString{one, intstr.FromString("25%")} {
-			b.Run(fmt.Sprintf("%d/%s", n, limit.String()), func(b *testing.B) {
-				b.ReportAllocs()
-				for range b.N {
-					rollOut(n, limit)
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/Instance")
-			})
 		}
 	}
 }
