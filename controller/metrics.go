@@ -107,9 +107,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		gauge(watchesDescription, count, state)
 	}
 	gauge(memoryDescription, c.memory.templates.Len(), "compiled_templates")
-	podBackoffs, repairs := c.memory.converger.Remembered()
-	gauge(memoryDescription, podBackoffs, "terminated_pods")
-	gauge(memoryDescription, repairs, "repaired_objects")
+	gauge(memoryDescription, c.memory.converger.Remembered(), "parents")
 	gauge(memoryDescription, c.memory.gate.Len(), "rollouts")
 	gauge(memoryDescription, c.clients.Len(), "service_accounts")
 	applied, conditions := c.memory.informers.Remembered()

@@ -82,17 +82,15 @@ func newDesired(parent ownership.Parent, object templating.Object, mapping *meta
 	case full.GetNamespace() == "":
 		full.SetNamespace(parent.Namespace)
 	}
-	hash, err := "", error(nil)
+	var hashed any = full.Object
 	if object.Directives.Once {
 		// What ran once must not run again because a new version of the controller
 		// adds other labels.
-		hash, err = digest(withoutLabels(full.Object))
+		hashed = withoutLabels(full.Object)
 	}
 	orphan := object.Directives.DeletionPolicy == templating.DeletionOrphan
 	ownership.Mark(parent, full, orphan)
-	if hash == "" && err == nil {
-		hash, err = digest(full.Object)
-	}
+	hash, err := digest(hashed)
 	if err != nil {
 		return Desired{}, err
 	}

@@ -296,13 +296,13 @@ func TestComputeForOneObject(t *testing.T) {
 				{Version: "v1", Kind: "Service", Namespace: "ns", Name: "other", UID: "2"},
 			}},
 			hold:   true,
-			expect: []Action{Hold},
+			expect: []Action{Hold, Hold},
 		},
 		"template removed, to be held": {
 			reason: "it is deleted when the others change",
 			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
 			hold:   true,
-			expect: nil,
+			expect: []Action{Hold},
 		},
 		"field taken, to be held": {
 			reason: "a repair does not make anything unavailable",
@@ -330,7 +330,7 @@ func TestComputeForOneObject(t *testing.T) {
 		"incomplete": {
 			reason: "a failed render must not look like a removed template",
 			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f")},
-			expect: nil,
+			expect: []Action{Keep},
 		},
 	}
 	for name, tc := range cases {
@@ -338,7 +338,7 @@ func TestComputeForOneObject(t *testing.T) {
 			tc.in.Parent = cam
 			steps := Compute(tc.in)
 			if tc.hold {
-				steps = WithoutChanges(steps)
+				Withhold(steps)
 			}
 			var got []Action
 			for _, step := range steps {

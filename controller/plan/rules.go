@@ -12,11 +12,12 @@ import (
 func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.ResourceStatus) Step {
 	state := have.state()
 	step := Step{
-		Ref:     want.Ref,
-		Kind:    want.Kind,
-		UID:     have.UID,
-		Desired: want,
-		State:   state,
+		Ref:      want.Ref,
+		Kind:     want.Kind,
+		UID:      have.UID,
+		Desired:  want,
+		Recorded: recorded,
+		State:    state,
 		Claim: ownership.Claim{
 			Parent:     in.Parent,
 			Applied:    types.UID(recorded.UID),
