@@ -260,7 +260,7 @@ func TestWhatOthersAddStays(t *testing.T) {
 		},
 		{
 			"a port of a Service", double,
-			patch(types.JSONPatchType, `[{"op": "add", "path": "/spec/ports/-", "value": {"name": "c", "port": 443}}]`),
+			patch(types.JSONPatchType, `[{"op": "add", "path": "/spec/ports/-", "value": {"name": "c", "port": 443}}]`).by("mesh"),
 			update("spec.ports.0.port", 81),
 			func(o *unstructured.Unstructured) string {
 				if got := strings.Fields(portsOf(o)); !slices.Contains(got, "443") || !slices.Contains(got, "80") || len(got) != 3 {
@@ -271,7 +271,7 @@ func TestWhatOthersAddStays(t *testing.T) {
 		},
 		{
 			"a sidecar, injected later", deployment,
-			patch(types.JSONPatchType, `[{"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "sidecar", "image": "s"}}]`),
+			patch(types.JSONPatchType, `[{"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "sidecar", "image": "s"}}]`).by("mesh"),
 			update(containers+".0.name", "renamed"),
 			func(o *unstructured.Unstructured) string {
 				names := namesIn(o, containers)

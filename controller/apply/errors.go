@@ -95,7 +95,14 @@ func refused(request refusal.Request, what string, err error) *problem.Error {
 	return answer(found.Reason, what+found.Mistake.Error()+"; the API server says: "+serverSays(err), err)
 }
 
-func (c *Client) deleteError(resource schema.GroupVersionResource, name types.NamespacedName, what string, err error) error {
+// removalError returns what an error means for an object that is not desired any more.
+func (c *Client) removalError(resource schema.GroupVersionResource, name types.NamespacedName, what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%w: %s", ErrChanged, serverSays(err))
+	}
 	what = fmt.Sprintf("%s %s cannot be %s: ", resource.GroupResource(), name, what)
 	if err := refused(c.request(resource, name.Namespace), what, err); err != nil {
 		return err

@@ -417,7 +417,7 @@ func TestTakeOver(t *testing.T) {
 		"both":            {have: with("g"), recorded: wrote("1", "b", "f"), takeOver: true},
 		"template edited": {have: with("f"), recorded: wrote("1", "b", "f")},
 		"not by kubectl":  {have: Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}, recorded: wrote("1", "a", "f")},
-		"no fields left":  {have: with(""), recorded: wrote("1", "a", "f"), takeOver: true},
+		"no fields left":  {have: with(""), recorded: wrote("1", "a", "f")},
 		"to be adopted":   {have: Observed{UID: "1", Edited: true}, adopt: templating.ConflictAdopt},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -98,6 +98,5 @@ func lost(have Observed, recorded v0.ResourceStatus) bool {
 // takesOver reports whether somebody may have replaced list entries of an object that was
 // applied before.
 func takesOver(have Observed, recorded v0.ResourceStatus) bool {
-	applied := have.ManagedFieldsHash != "" || recorded.UID == string(have.UID)
-	return have.Edited && applied && lost(have, recorded)
+	return have.Edited && have.ManagedFieldsHash != "" && lost(have, recorded)
 }
