@@ -271,7 +271,8 @@ func TestWhatOthersAddStays(t *testing.T) {
 		},
 		{
 			"a sidecar, injected later", deployment,
-			patch(types.JSONPatchType, `[{"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "sidecar", "image": "s"}}]`).by("mesh"),
+			patch(types.JSONPatchType,
+				`[{"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "sidecar", "image": "s"}}]`).by("mesh"),
 			update(containers+".0.name", "renamed"),
 			func(o *unstructured.Unstructured) string {
 				names := namesIn(o, containers)

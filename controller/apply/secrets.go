@@ -5,7 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"akri.sh/akri/controller/problem"
-	"akri.sh/akri/controller/refusal"
 )
 
 // redact returns an error of a request about an object with a text that may be
@@ -16,7 +15,7 @@ func redact(resource schema.GroupVersionResource, err error) error {
 		return err
 	}
 	said := ""
-	if found := refusal.Read(refusal.Request{}, err); found != nil {
+	if found := problem.ReadRefusal(problem.Request{}, err); found != nil {
 		said = found.Said
 	}
 	switch said {
