@@ -129,7 +129,7 @@ spec:
 	t.Run("an addition stays", func(t *testing.T) {
 		c := c.in(t)
 		writes := c.settled()
-		c.edit(rack, update("spec.tags", []any{"a", "b", "theirs"}))
+		c.edit(rack, update("spec.tags", []any{"a", "b", "theirs"}).by("mesh"))
 		if after := c.settled(); after != writes {
 			t.Errorf("%d writes because of it", after-writes)
 		}

@@ -264,7 +264,7 @@ func (a apiAnswer) immutable(err error) string {
 	if errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0 {
 		fields = templating.PathIn(a.want.Content, status.Status().Details.Causes[0].Field).String()
 	}
-	if a.want.Recreate {
+	if a.want.Recreates() {
 		return fields + " is immutable, and the API server would reject a new object"
 	}
 	return fields + " is immutable; " + apply.ImmutableHint(a.candidate.kind.GroupKind())

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -146,4 +147,24 @@ func invalidCauses(err error) []metav1.StatusCause {
 		return nil
 	}
 	return status.Status().Details.Causes
+}
+
+// redact returns an error of a request about an object with a text that may be
+// repeated. The API server's messages may quote the object, so those about Secrets
+// are reduced to the reason and the fields.
+func redact(resource schema.GroupVersionResource, err error) error {
+	if err == nil || resource.Group != "" || resource.Resource != "secrets" {
+		return err
+	}
+	said := cmp.Or(string(apierrors.ReasonForError(err)), "unknown error")
+	if found := problem.ReadRefusal(problem.Request{}, err); found != nil {
+		said = found.Said
+	}
+	if said == err.Error() {
+		return err
+	}
+	for _, cause := range invalidCauses(err) {
+		said += " " + cause.Field
+	}
+	return &problem.Redacted{Text: said + " (the message is left out because it may quote the Secret)", Err: err}
 }

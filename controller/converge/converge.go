@@ -16,6 +16,7 @@ import (
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 )
@@ -24,7 +25,7 @@ import (
 type Options struct {
 	Mapper    meta.RESTMapper
 	Informers *informers.Informers
-	Clients   *apply.Clients
+	Client    *apply.Client // acts as the controller
 	Policy    confine.Policy
 	Observer  Observer
 }
@@ -54,9 +55,6 @@ func New(options Options) *Converger {
 // Forget drops what is remembered about a parent.
 func (c *Converger) Forget(parent types.UID) { c.memory.forget(parent) }
 
-// Remembered returns about how many parents something is remembered.
-func (c *Converger) Remembered() int { return c.memory.len() }
-
 // Request is the desired state of a parent's objects.
 type Request struct {
 	// Account is the ServiceAccount that acts for the parent; empty for the
@@ -78,6 +76,42 @@ type Request struct {
 	MayChange func(ready bool) bool
 }
 
+// FirstRetry is the delay before the next pass when an object changed between the
+// plan and the request.
+const FirstRetry = 200 * time.Millisecond
+
+// Outcome is the result of a pass. The table in the package comment says when each
+// flag is set and how the reconcilers act on it.
+type Outcome struct {
+	// Resources is the new inventory.
+	Resources []v0.ResourceStatus
+	// Problems are in the order of the templates within each part of the pass.
+	Problems []*problem.Error
+	// Held reports that the rollout gate holds a change.
+	Held bool
+	// Uncreated is the number of held objects that do not exist yet, and that are not among
+	// the Resources.
+	Uncreated int
+	// Pending reports that there is nothing to report yet: the watch of some kind
+	// has not synced, or an object changed under the plan.
+	Pending bool
+	// RequeueAfter is the delay before the next pass if no event comes first; 0 is
+	// none.
+	RequeueAfter time.Duration
+}
+
+// fail records an error at a place in the Configuration as a problem.
+func (o *Outcome) fail(place string, err error) {
+	o.Problems = append(o.Problems, problem.At(place, err))
+}
+
+// Requeue requests another pass after a delay at the latest.
+func (o *Outcome) Requeue(after time.Duration) {
+	if o.RequeueAfter == 0 || after < o.RequeueAfter {
+		o.RequeueAfter = after
+	}
+}
+
 // pass is one pass over the objects of a parent.
 type pass struct {
 	*Converger
@@ -89,29 +123,18 @@ type pass struct {
 	Outcome
 }
 
-// begin begins a pass. If no client can act for the parent, ok is false, and the pass has
-// the outcome.
-func (c *Converger) begin(parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus) (p *pass, ok bool) {
-	client, err := c.Clients.As(account)
-	if err != nil {
-		p = &pass{Outcome: Outcome{Resources: recorded}}
-		p.fail("spec.serviceAccountName", err)
-		return p, false
-	}
-	p = &pass{Converger: c, client: client, parent: parent, known: c.memory.of(parent.UID), now: time.Now()}
+func (c *Converger) newPass(parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus) *pass {
+	p := &pass{Converger: c, client: c.Client.As(account), parent: parent, known: c.memory.of(parent.UID), now: time.Now()}
 	p.recorded = p.known.complete(recorded)
 	p.known.calm(p.now)
-	return p, true
+	return p
 }
 
 // Converge brings a parent's objects to the desired state. recorded is the parent's
 // inventory. If there is an error, the parent could not be written, and nothing was
 // applied; it is apply.ErrGone if the parent no longer exists.
 func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, request Request, recorded []v0.ResourceStatus) (Outcome, error) {
-	p, ok := c.begin(parent, request.Account, recorded)
-	if !ok {
-		return p.Outcome, nil
-	}
+	p := c.newPass(parent, request.Account, recorded)
 	p.Problems = request.Templates.Diagnosed(v0.ReasonRenderFailed, request.Diagnostics)
 	desired := p.resolve(ctx, request)
 	p.checkWatches()
@@ -120,8 +143,8 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, reque
 		return Outcome{}, err
 	}
 	p.execute(ctx, steps)
-	for _, problem := range p.Problems {
-		c.Observer.Failed(problem.Reason)
+	for _, found := range p.Problems {
+		c.Observer.Failed(found.Reason)
 	}
 	return p.Outcome, nil
 }

@@ -29,15 +29,18 @@ const maxChanged = 3
 
 // execute carries out the steps of a plan, and writes the new inventory into the outcome.
 func (p *pass) execute(ctx context.Context, steps []plan.Step) {
+	mayDelete := len(p.Problems) == 0 && !p.Pending
 	for _, step := range steps {
 		switch {
 		case step.Desired == nil:
-			p.remove(ctx, step)
+			p.remove(ctx, step, mayDelete)
+			continue // one failing deletion does not stop the others
 		case step.Action == plan.Hold && step.Recorded.Name == "":
 			p.Uncreated++ // it is created when the change may be made
 		default:
 			p.Resources = append(p.Resources, p.apply(ctx, step))
 		}
+		mayDelete = len(p.Problems) == 0 && !p.Pending // after a failed apply, what would be deleted may still be needed
 	}
 	p.reportContention(steps) // last: contention must not keep anything from being pruned
 	inventory.Sort(p.Resources)
@@ -51,23 +54,26 @@ func (p *pass) execute(ctx context.Context, steps []plan.Step) {
 
 // remove carries out a step for an object that is not desired. If the object may exist
 // afterwards, its entry stays.
-func (p *pass) remove(ctx context.Context, step plan.Step) {
+func (p *pass) remove(ctx context.Context, step plan.Step, mayDelete bool) {
+	if step.Action != plan.Release && (step.Action != plan.Delete || !mayDelete) {
+		p.keep(step.Recorded)
+		return
+	}
 	message, err := "Released", error(nil)
 	switch {
-	case step.Action == plan.Delete && len(p.Problems) == 0 && !p.Pending: // after a failed apply, it may still be needed
-		deleted := false
-		if deleted, err = p.delete(ctx, step); deleted {
+	case step.Action == plan.Delete:
+		var deleted bool
+		if deleted, err = p.onServed(step, func(resource schema.GroupVersionResource) (bool, error) {
+			return p.client.DeleteIf(ctx, resource, step.Ref.NamespacedName(), step.Claim.Deletes)
+		}); deleted {
 			message = "Deleted"
 		} else {
 			message, step.Action = "Released, because its parent does not own it", plan.Release
 		}
-	case step.Action == plan.Release:
-		if step.Disown {
-			err = p.disown(ctx, step)
-		}
-	default:
-		p.keep(step.Recorded)
-		return
+	case step.Disown: // it stays, and is nobody's
+		_, err = p.onServed(step, func(resource schema.GroupVersionResource) (bool, error) {
+			return true, p.client.DisownIf(ctx, resource, step.Ref.NamespacedName(), step.Claim.Deletes)
+		})
 	}
 	if err != nil {
 		p.failed(step, step.Ref.String(), err)
@@ -77,6 +83,21 @@ func (p *pass) remove(ctx context.Context, step plan.Step) {
 	p.known.drop(step.UID)
 	log.FromContext(ctx).Info(message, "child", step.Ref.String(), "reason", step.Reason)
 	p.Observer.Did(step.Action)
+}
+
+// onServed calls a function with the resource of an object that is not desired. If its kind
+// no longer exists, neither does the object.
+func (p *pass) onServed(step plan.Step, remove func(schema.GroupVersionResource) (done bool, err error)) (done bool, err error) {
+	mapping, err := plan.Served(p.Mapper, step.Kind)
+	switch {
+	case meta.IsNoMatchError(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("look up the resource of %s: %w", step.Kind, err)
+	case (mapping.Scope.Name() == meta.RESTScopeNameNamespace) != (step.Ref.Namespace != ""):
+		return true, nil // the kind was deleted with its objects, and defined again
+	}
+	return remove(mapping.Resource)
 }
 
 // keep keeps the entry of an object that is neither desired nor deleted, to find the
@@ -140,7 +161,6 @@ func (p *pass) tryApply(ctx context.Context, step plan.Step) (v0.ResourceStatus,
 		return p.kept(step), err
 	}
 	if job, err := p.former(ctx, step); err != nil || job != "" {
-		log.FromContext(ctx).Info("A Job of the original Akri has done the work", "child", step.Ref.String(), "uid", job)
 		entry := step.Entry()
 		entry.UID, entry.Hash, entry.Ready = string(job), step.Desired.Hash, true
 		return entry, err
@@ -214,10 +234,10 @@ func skipped(step plan.Step) v0.ResourceStatus {
 // of the parent, and an apply would give the object to the garbage collector.
 func (p *pass) orphaned(ctx context.Context, step plan.Step) (bool, error) {
 	object, exists := p.live(step.Desired)
-	if !exists || object.Owner != "" || step.Desired.Orphan || !p.parent.Collected(step.Ref.Namespace) {
+	if !exists || object.Owner != "" || step.Desired.Orphans() || !p.parent.Collected(step.Ref.Namespace) {
 		return false, nil
 	}
-	return p.Clients.Own().Deleting(ctx, p.parent) // a ServiceAccount may not read parents
+	return p.Client.Deleting(ctx, p.parent) // a ServiceAccount may not read parents
 }
 
 // former returns the UID of a Job that the original Akri has created for the Instance,
@@ -236,7 +256,11 @@ func (p *pass) former(ctx context.Context, step plan.Step) (types.UID, error) {
 			return "", nil
 		}
 	}
-	return p.Clients.Own().FormerJob(ctx, step.Desired.Resource, p.parent) // a ServiceAccount may not list Jobs
+	found, err := p.Client.FormerJob(ctx, step.Desired.Resource, p.parent) // a ServiceAccount may not list Jobs
+	if found != "" {
+		log.FromContext(ctx).Info("A Job of the original Akri has done the work", "child", step.Ref.String(), "uid", found)
+	}
+	return found, err
 }
 
 // recreate deletes an object that cannot be updated to the desired one. The watch
@@ -257,40 +281,6 @@ func (p *pass) recreate(ctx context.Context, step plan.Step, reason string) (v0.
 	p.Observer.Did(plan.Recreate)
 	entry.UID, entry.Reason = string(step.UID), "being replaced"
 	return entry, nil
-}
-
-// delete deletes an object that is no longer desired. It reports whether the object
-// is gone: an object that its parent does not own is left alone.
-func (p *pass) delete(ctx context.Context, step plan.Step) (deleted bool, err error) {
-	resource, exists, err := p.resource(step)
-	if err != nil || !exists {
-		return err == nil, err
-	}
-	return p.client.DeleteIf(ctx, resource, step.Ref.NamespacedName(), step.Claim.Deletes)
-}
-
-// disown makes an object that stays nobody's, unless its parent does not own it anyway.
-func (p *pass) disown(ctx context.Context, step plan.Step) error {
-	resource, exists, err := p.resource(step)
-	if err != nil || !exists {
-		return err
-	}
-	return p.client.DisownIf(ctx, resource, step.Ref.NamespacedName(), step.Claim.Deletes)
-}
-
-// resource returns the resource of an object that is no longer desired. exists is false
-// if its kind no longer exists, and therefore neither does the object.
-func (p *pass) resource(step plan.Step) (resource schema.GroupVersionResource, exists bool, err error) {
-	mapping, err := plan.Served(p.Mapper, step.Kind)
-	if meta.IsNoMatchError(err) {
-		return resource, false, nil
-	}
-	if err != nil {
-		return resource, false, fmt.Errorf("look up the resource of %s: %w", step.Kind, err)
-	}
-	// A kind whose scope has changed was deleted with its objects, and defined again.
-	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
-	return mapping.Resource, namespaced == (step.Ref.Namespace != ""), nil
 }
 
 // findManager looks up, once, which client keeps changing an object back, before a repair

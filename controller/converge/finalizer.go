@@ -19,10 +19,8 @@ import (
 func (c *Converger) Finalize(
 	ctx context.Context, parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus, orphans bool,
 ) Outcome {
-	p, ok := c.begin(parent, account, recorded)
-	if ok {
-		p.execute(ctx, plan.Teardown(parent, p.recorded, orphans))
-	}
+	p := c.newPass(parent, account, recorded)
+	p.execute(ctx, plan.Teardown(parent, p.recorded, orphans))
 	return p.Outcome
 }
 
@@ -36,7 +34,7 @@ func (p *pass) recordFirst(ctx context.Context, request Request, unrecorded []v0
 	if p.parent.Level == templating.InstanceLevel { // its Configuration may be deleted first
 		account = request.Account
 	}
-	if err := p.Clients.Own().Finalize(ctx, p.parent, account); err != nil {
+	if err := p.Client.Finalize(ctx, p.parent, account); err != nil {
 		return err
 	}
 	recorded := append(slices.Clone(p.recorded), unrecorded...)
@@ -49,5 +47,5 @@ func (c *Converger) Release(ctx context.Context, parent ownership.Parent, finali
 	if !slices.Contains(finalizers, v0.FinalizerCleanup) || plan.NeedsFinalizer(parent, recorded) {
 		return nil
 	}
-	return c.Clients.Own().Unfinalize(ctx, parent)
+	return c.Client.Unfinalize(ctx, parent)
 }

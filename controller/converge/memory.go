@@ -53,12 +53,6 @@ func (m *memory) forget(parent types.UID) {
 	delete(m.records, parent)
 }
 
-func (m *memory) len() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.records)
-}
-
 // record is what this process knows about a parent and its objects that neither the
 // parent's inventory nor the watches say, or that they do not prove.
 type record struct {

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	v0 "akri.sh/akri/api/v0"
 )
 
 // maxLevels is the length of a path. Objects of templates have at most 100 levels
@@ -19,9 +21,10 @@ const maxLevels = 100
 const maxEntries = 500
 
 // IsKubectl reports whether an entry of managed fields says what people have changed with
-// kubectl, other than by server-side apply.
+// kubectl, other than by server-side apply, or somebody under the controller's name.
 func IsKubectl(entry metav1.ManagedFieldsEntry) bool {
-	return strings.HasPrefix(entry.Manager, "kubectl") && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
+	return (strings.HasPrefix(entry.Manager, "kubectl") || entry.Manager == v0.FieldManagerController) &&
+		entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
 }
 
 // HasEntries reports whether a field manager has set list entries, without decoding its

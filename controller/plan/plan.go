@@ -10,7 +10,6 @@ import (
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/templating"
-	"akri.sh/akri/templating/readywhen"
 )
 
 // Action is what a step does.
@@ -47,10 +46,9 @@ func (a Action) String() string {
 // Desired is one rendered object.
 type Desired struct {
 	Ref inventory.Ref
-	// Kind, Resource and Namespaced identify the kind as the API server serves it.
-	Kind       schema.GroupVersionKind
-	Resource   schema.GroupVersionResource
-	Namespaced bool
+	// Kind and Resource identify the kind as the API server serves it.
+	Kind     schema.GroupVersionKind
+	Resource schema.GroupVersionResource
 	// Place is the path of the object's template in the Configuration; empty if that is
 	// not known.
 	Place string
@@ -60,20 +58,17 @@ type Desired struct {
 	Hash string
 	// Content is the whole object, owner reference and labels included.
 	Content map[string]any
-	// Recreate: delete the object and create it again if a field that differs is
-	// immutable.
-	Recreate bool
-	// Once: do not create the object again when it no longer exists.
-	Once bool
-	// Orphan: release the object when it is no longer desired. It has no owner, so
-	// garbage collection does not remove it.
-	Orphan bool
-	// ReadyWhen is the template's own condition of readiness; nil is the kind's
-	// standard.
-	ReadyWhen *readywhen.Condition
-	// OnConflict applies if the object exists and belongs to another owner.
-	OnConflict templating.OnConflict
+	// Directives are those of its template.
+	templating.Directives
 }
+
+// Recreates reports whether to delete the object and to create it again if a field that
+// differs is immutable.
+func (d *Desired) Recreates() bool { return d.OnImmutable == templating.ImmutableRecreate }
+
+// Orphans reports whether to release the object when it is no longer desired. It has no
+// owner, so garbage collection does not remove it.
+func (d *Desired) Orphans() bool { return d.DeletionPolicy == templating.DeletionOrphan }
 
 // Observed is what planning needs to know about an object in the API server.
 type Observed struct {
@@ -168,7 +163,7 @@ type Step struct {
 func (s Step) Entry() v0.ResourceStatus {
 	return v0.ResourceStatus{
 		Group: s.Ref.Group, Version: s.Kind.Version, Kind: s.Ref.Kind, Namespace: s.Ref.Namespace, Name: s.Ref.Name,
-		Template: s.Desired.Template, Orphan: s.Desired.Orphan,
+		Template: s.Desired.Template, Orphan: s.Desired.Orphans(),
 	}
 }
 
@@ -248,4 +243,46 @@ func removal(parent ownership.Parent, entry v0.ResourceStatus, reason string) St
 		step.Action = Release
 	}
 	return step
+}
+
+// Unrecorded returns entries for the objects that a plan would create where garbage
+// collection cannot remove them with their parent, and that the inventory lacks. They
+// must be in it before the plan is carried out: otherwise a crash leaks them.
+func Unrecorded(parent ownership.Parent, steps []Step) []v0.ResourceStatus {
+	var entries []v0.ResourceStatus
+	for _, step := range steps {
+		known := step.Recorded.Name != ""
+		if step.Action == Create && !step.Desired.Orphans() && !known && !parent.Collected(step.Ref.Namespace) {
+			entry := step.Entry()
+			entry.Reason = "about to be created"
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+// Teardown returns the plan for a parent that is being deleted: it deletes what garbage
+// collection cannot. If the parent is deleted without its objects, it disowns them, as
+// garbage collection does with those that it can delete.
+func Teardown(parent ownership.Parent, recorded []v0.ResourceStatus, orphans bool) []Step {
+	steps := make([]Step, 0, len(recorded))
+	for _, entry := range recorded {
+		step := removal(parent, entry, "its parent is being deleted")
+		switch {
+		case parent.Collected(entry.Namespace):
+			step.Action = Keep
+		case orphans && !entry.Orphan:
+			step.Action, step.Disown, step.Reason = Release, true, "its parent is being deleted without its objects"
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// NeedsFinalizer reports whether an inventory has an object that garbage collection
+// cannot remove with the parent.
+func NeedsFinalizer(parent ownership.Parent, recorded []v0.ResourceStatus) bool {
+	return slices.ContainsFunc(recorded, func(entry v0.ResourceStatus) bool {
+		return !entry.Orphan && !parent.Collected(entry.Namespace)
+	})
 }

@@ -70,7 +70,7 @@ func adoption(want *Desired) ownership.Adoption {
 	switch {
 	case want.OnConflict == templating.ConflictAdopt:
 		return ownership.AdoptAny
-	case want.Orphan: // it has no owner, so a lost record leaves only its fields
+	case want.Orphans(): // it has no owner, so a lost record leaves only its fields
 		return ownership.AdoptApplied
 	}
 	return ownership.AdoptNone
