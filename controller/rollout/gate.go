@@ -8,13 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// maxUnavailable returns how many of a number of Instances may be unavailable at
-// once. A percentage is rounded down, but never to 0.
-func maxUnavailable(setting intstr.IntOrString, instances int) (int, error) {
-	limit, err := intstr.GetScaledValueFromIntOrPercent(&setting, instances, false)
-	return max(limit, 1), err
-}
-
 // Gate holds one entry for each Configuration that limits its rollouts. It is
 // safe for concurrent use.
 type Gate struct {
@@ -234,14 +227,15 @@ func (g *group) returnTurn(member *member) {
 	}
 }
 
-// free returns how many more members may become unavailable.
+// free returns how many more members may become unavailable. A percentage is rounded down,
+// but never to 0.
 func (g *group) free() int {
 	if !g.complete {
 		return 0
 	}
-	limit, err := maxUnavailable(g.limit, len(g.members))
+	limit, err := intstr.GetScaledValueFromIntOrPercent(&g.limit, len(g.members), false)
 	if err != nil {
 		limit = len(g.members) // the schema refuses such values
 	}
-	return limit + g.available - len(g.members)
+	return max(limit, 1) + g.available - len(g.members)
 }

@@ -24,23 +24,6 @@ func names(n int) []string {
 	return all
 }
 
-func TestMaxUnavailable(t *testing.T) {
-	for _, test := range []struct {
-		max       intstr.IntOrString
-		instances int
-		want      int
-	}{
-		{intstr.FromInt32(3), 100, 3},
-		{intstr.FromString("25%"), 10, 2},
-		{intstr.FromString("1%"), 10, 1},
-		{intstr.FromString("100%"), 7, 7},
-	} {
-		if got, err := maxUnavailable(test.max, test.instances); err != nil || got != test.want {
-			t.Errorf("%v of %d: %d, %v; want %d", test.max.String(), test.instances, got, err, test.want)
-		}
-	}
-}
-
 // Each script is a list of events and of what must follow. "list", "ready", "broken" and
 // "reports" are what the gate is told; "passes" and "waits", what it answers; "woke", whom it
 // wakes because of the event before.
@@ -61,7 +44,9 @@ func TestScripts(t *testing.T) {
 			"reports a; woke b; ends a; ends b; woke c; passes c",
 		"a new limit counts at once": "limit 100%; list a b c d; ready a; ready b; ready c; ready d; " +
 			"limit 1; passes a; waits b; waits c; limit 50%; list a b c d; woke b",
-		"without a limit none waits": "list a b; ready a; waits a; forget; woke a",
+		"a percentage is rounded down": "limit 50%; list a b c; ready a; ready b; ready c; passes a; waits b",
+		"but never to 0":               "limit 1%; list a b; ready a; ready b; passes a; waits b",
+		"without a limit none waits":   "list a b; ready a; waits a; forget; woke a",
 	} {
 		t.Run(name, func(t *testing.T) {
 			limit, woken := one, []string{}
@@ -100,6 +85,9 @@ func TestScripts(t *testing.T) {
 						t.Error("the Configuration is remembered")
 					}
 				}
+			}
+			if len(woken) > 0 {
+				t.Errorf("woke %v at the end", woken)
 			}
 		})
 	}
