@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/contention"
+	"akri.sh/akri/controller/converge"
 	"akri.sh/akri/internal/fulltest"
 )
 
@@ -52,10 +52,10 @@ spec:
 			})
 		}
 	}
-	repairs(2 * contention.MinRepairs)
+	repairs(2 * converge.MinRepairs)
 	c.settled()
 	reports := seen.status.Load()
-	repairs(contention.Burst - 2*contention.MinRepairs)
+	repairs(converge.Burst - 2*converge.MinRepairs)
 	c.settled()
 	if more := seen.status.Load() - reports; more > 4 { // one in ten seconds, for the digests
 		t.Errorf("%d further reports of the same contention", more)
@@ -75,7 +75,7 @@ spec:
 	changeBack()
 	c.settled()
 	if value() != "theirs" {
-		t.Errorf("repaired at once, after %d repairs", contention.Burst)
+		t.Errorf("repaired at once, after %d repairs", converge.Burst)
 	}
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContended)
 }
@@ -109,7 +109,7 @@ func TestContentionAboutJobsThatEnd(t *testing.T) {
       ttlSecondsAfterFinished: 1
       template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}`))
 	instance := c.Instance("cfg", "cfg-1", nil)
-	for range contention.MinRepairs {
+	for range converge.MinRepairs {
 		job := c.exists("batch/v1", "Job", "job")
 		if err := c.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 			t.Fatal(err)

@@ -55,7 +55,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := mgr.Add(manager.RunnableFunc(watches.Run)); err != nil { // on the leader only
 		return fmt.Errorf("add the watches: %w", err)
 	}
-	clients, err := apply.NewClients(mgr.GetConfig(), mgr.GetHTTPClient())
+	own, err := apply.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		retries:        newRetries(),
 		templates:      templates.NewCache(options.Policy),
 		converger: converge.New(converge.Options{
-			Mapper: mapper, Informers: watches, Clients: clients, Policy: options.Policy,
+			Mapper: mapper, Informers: watches, Client: own, Policy: options.Policy,
 			Observer: observer{counters, recorder},
 		}),
 		informers: watches,
@@ -79,16 +79,16 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		queues: queues,
 		seen:   map[ownership.Parent]sighting{},
 	}
-	if err := counters.register(options.Metrics, collector{cache: mgr.GetCache(), memory: memory, clients: clients}); err != nil {
+	if err := counters.register(options.Metrics, collector{cache: mgr.GetCache(), memory: memory}); err != nil {
 		return fmt.Errorf("register the metrics: %w", err)
 	}
 	if err := setupInstances(mgr, options, queues, &instanceReconciler{
-		parentMemory: memory, cache: mgr.GetCache(), client: clients.Own(), events: recorder,
+		parentMemory: memory, cache: mgr.GetCache(), client: own, events: recorder,
 	}); err != nil {
 		return fmt.Errorf("set up the Instance controller: %w", err)
 	}
 	if err := setupConfigurations(mgr, options, queues, &configurationReconciler{
-		parentMemory: memory, cache: mgr.GetCache(), client: clients.Own(), mapper: mapper, events: recorder,
+		parentMemory: memory, cache: mgr.GetCache(), client: own, mapper: mapper, events: recorder,
 	}); err != nil {
 		return fmt.Errorf("set up the Configuration controller: %w", err)
 	}

@@ -246,7 +246,7 @@ func TestAnotherClientAppliesTheSameFields(t *testing.T) {
 	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	// What the forger leaves, if it is the second of the controller's apply: usually it is.
-	for round := range 4 { // fewer repairs of an object than contention.MinRepairs
+	for round := range 4 { // fewer repairs of an object than converge.MinRepairs
 		for _, forged := range []struct {
 			object string
 			field  []string

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
@@ -72,9 +71,8 @@ var (
 
 // collector reads the metrics that count what exists.
 type collector struct {
-	cache   client.Reader
-	memory  *parentMemory
-	clients *apply.Clients
+	cache  client.Reader
+	memory *parentMemory
 }
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
@@ -107,11 +105,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		gauge(watchesDescription, count, state)
 	}
 	gauge(memoryDescription, c.memory.templates.Len(), "compiled_templates")
-	podBackoffs, repairs := c.memory.converger.Remembered()
-	gauge(memoryDescription, podBackoffs, "terminated_pods")
-	gauge(memoryDescription, repairs, "repaired_objects")
 	gauge(memoryDescription, c.memory.gate.Len(), "rollouts")
-	gauge(memoryDescription, c.clients.Len(), "service_accounts")
 	applied, conditions := c.memory.informers.Remembered()
 	gauge(memoryDescription, applied, "unconfirmed_applies")
 	gauge(memoryDescription, conditions, "judged_objects")

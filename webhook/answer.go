@@ -18,7 +18,6 @@ import (
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
-	"akri.sh/akri/controller/refusal"
 	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating"
@@ -97,7 +96,7 @@ func (a apiAnswer) conflict() []Finding {
 // rejection interprets a Status of the API server.
 func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Finding {
 	message := status.Message
-	found := refusal.Read(refusal.Request{Resource: a.want.Resource, Namespace: a.want.Ref.Namespace}, failure)
+	found := problem.ReadRefusal(problem.Request{Resource: a.want.Resource, Namespace: a.want.Ref.Namespace}, failure)
 	switch {
 	case strings.Contains(message, phraseNoDryRun):
 		return a.inconclusive("another admission webhook does not support dry run: " + a.quote(message))
@@ -123,7 +122,7 @@ func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Fin
 var passing = []string{v0.ReasonQuotaExceeded, v0.ReasonNamespaceTerminating}
 
 // refused interprets an answer that is not about the object alone.
-func (a apiAnswer) refused(found *refusal.Refusal, failure *problem.Error, message string) []Finding {
+func (a apiAnswer) refused(found *problem.Refusal, failure *problem.Error, message string) []Finding {
 	result := Finding{Deny, found.Mistake}
 	result.Path = a.candidate.place
 	switch {
@@ -154,7 +153,7 @@ func (a apiAnswer) refused(found *refusal.Refusal, failure *problem.Error, messa
 
 // awaits reports whether a refusal is about another object that the templates render. A
 // webhook says so by its kind and name, or by its name and that it does not exist.
-func (a apiAnswer) awaits(found *refusal.Refusal, said string) bool {
+func (a apiAnswer) awaits(found *problem.Refusal, said string) bool {
 	own := a.want.Ref
 	return slices.ContainsFunc(a.devices.siblings, func(other inventory.Ref) bool {
 		if found.Reason != v0.ReasonWebhookDenied || other.Name == own.Name && other.Kind == own.Kind {
@@ -265,7 +264,7 @@ func (a apiAnswer) immutable(err error) string {
 	if errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0 {
 		fields = templating.PathIn(a.want.Content, status.Status().Details.Causes[0].Field).String()
 	}
-	if a.want.Recreate {
+	if a.want.Recreates() {
 		return fields + " is immutable, and the API server would reject a new object"
 	}
 	return fields + " is immutable; " + apply.ImmutableHint(a.candidate.kind.GroupKind())

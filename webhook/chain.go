@@ -87,10 +87,7 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 
 	// 3. The rendered objects, and whether the API server accepts them.
 	affected, unread := c.listAffected(ctx, r)
-	objects, err := c.newObjectReview(r, compiled, candidates, affected.properties)
-	if err != nil {
-		return append(findings, inconclusive("spec", err.Error())...)
-	}
+	objects := c.newObjectReview(r, compiled, candidates, affected.properties)
 	findings = append(findings, unique(slices.Concat(unread, objects.checkObjects(ctx)))...)
 	if denied(findings) {
 		return findings

@@ -114,7 +114,7 @@ func parentOf(configuration *v0.Configuration, level templating.Level) ownership
 // server's response would be about fields that are not the requester's.
 func claimFor(configuration *v0.Configuration, want *plan.Desired) ownership.Claim {
 	claim := ownership.Claim{Parent: ownership.ConfigurationParent(configuration)}
-	if want.Orphan {
+	if want.Orphans() {
 		claim.Adopt = ownership.AdoptAllApplied
 	}
 	return claim

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/templating"
 )
@@ -15,8 +14,8 @@ func (c *Chain) checkPolicy(configuration *v0.Configuration, candidates []*candi
 		if tmpl.source == nil { // one of Akri's old fields
 			continue
 		}
-		object := confine.ObjectOf(tmpl.kind, tmpl.namespaced(), tmpl.source, templating.OnConflictOf(tmpl.source))
-		if err := c.policy.Object(object, configuration.Namespace); err != nil {
+		conflict := templating.OnConflictOf(tmpl.source)
+		if err := c.policy.Object(tmpl.kind, tmpl.namespaced(), tmpl.source, conflict, configuration.Namespace); err != nil {
 			findings = append(findings, denial(problem.At(tmpl.place, err)))
 		}
 	}

@@ -24,7 +24,7 @@ import (
 // cluster sends the requests of the checks to the API server. It cannot write.
 type cluster struct {
 	mapper  meta.RESTMapper
-	clients *apply.Clients
+	objects *apply.Client
 	rights  authorizationclient.SubjectAccessReviewInterface
 	api     rest.Interface
 	// policy and requireUse are as in [Options].
@@ -38,7 +38,7 @@ func newCluster(options Options) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a client for dry runs: %w", err)
 	}
-	clients, err := apply.NewClients(config, transport)
+	objects, err := apply.NewClient(config, transport)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func newCluster(options Options) (*cluster, error) {
 		return nil, fmt.Errorf("create a client for access reviews: %w", err)
 	}
 	return &cluster{
-		mapper: options.Mapper, clients: clients, rights: rights.SubjectAccessReviews(), api: rights.RESTClient(),
+		mapper: options.Mapper, objects: objects, rights: rights.SubjectAccessReviews(), api: rights.RESTClient(),
 		policy: options.Policy, requireUse: options.RequireUse,
 	}, nil
 }
@@ -64,8 +64,8 @@ func guarded(config *rest.Config) *rest.Config {
 
 // client returns a client that acts as the ServiceAccount in the Configuration, or
 // as the webhook if it names none.
-func (c *cluster) client(configuration *v0.Configuration) (*apply.Client, error) {
-	return c.clients.As(types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Spec.ServiceAccountName})
+func (c *cluster) client(configuration *v0.Configuration) *apply.Client {
+	return c.objects.As(types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Spec.ServiceAccountName})
 }
 
 // right is a permission that a requester may need.

@@ -37,12 +37,11 @@ type objectReview struct {
 // newObjectReview returns a review of templates, given the properties of an existing device.
 func (c *Chain) newObjectReview(
 	r admissionRequest, compiled *templates.Templates, candidates []*candidate, existing map[string]string,
-) (*objectReview, error) {
-	client, err := c.client(r.configuration)
+) *objectReview {
 	return &objectReview{
 		Chain: c, r: r, compiled: compiled, candidates: candidates, devices: newDeviceFactory(r.configuration, compiled, existing),
-		client: client, advised: map[string]bool{},
-	}, err
+		client: c.client(r.configuration), advised: map[string]bool{},
+	}
 }
 
 // rendered is an object that was rendered for a made-up device.

@@ -141,7 +141,7 @@ func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Des
 		return err
 	}
 	for i := range desired {
-		if err := add(desired[i].Resource, desired[i].Namespaced); err != nil {
+		if err := add(desired[i].Resource, desired[i].Ref.Namespace != ""); err != nil {
 			return nil, err
 		}
 	}

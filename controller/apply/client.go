@@ -48,9 +48,7 @@ const neverExisted = "1"
 // updated if the claim owns it (an error is then an [ExistingError]), and left untouched
 // otherwise, and the error is a Conflict.
 func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership.Claim) (objects.Answer, error) {
-	body := shallow(want.Content)
-	body.SetResourceVersion(neverExisted)
-	created, err := c.apply(ctx, want.Resource, body, false)
+	created, err := c.apply(ctx, want, "", neverExisted)
 	if err == nil {
 		return created, nil
 	}
@@ -60,19 +58,14 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 	}
 	// It exists: the watch is behind, a label was removed, or the object has another owner.
 	var state ownership.State
-	err = c.read(ctx, want.Resource, types.NamespacedName{Namespace: body.GetNamespace(), Name: body.GetName()},
-		func(existing *unstructured.Unstructured) { state = ownership.Read(existing) })
-	if apierrors.IsNotFound(err) {
-		return nil, changed // it was deleted in between
-	}
-	if err != nil {
+	err = c.read(ctx, want.Resource, nameOf(want), func(existing *unstructured.Unstructured) { state = ownership.Read(existing) })
+	switch {
+	case apierrors.IsNotFound(err), err == nil && claim.Judge(state) == ownership.Former:
+		return nil, changed // it was deleted in between, or garbage collection deletes it
+	case err != nil:
 		return nil, c.classify(want, err)
-	}
-	if claim.Judge(state) == ownership.Former {
-		return nil, changed // garbage collection deletes it
-	}
-	if !claim.Owns(state) {
-		return nil, ConflictError(fmt.Sprintf("%s %s", want.Kind.Kind, body.GetName()), claim, state)
+	case !claim.Owns(state):
+		return nil, ConflictError(fmt.Sprintf("%s %s", want.Kind.Kind, nameOf(want).Name), claim, state)
 	}
 	updated, err := c.Update(ctx, want, state.UID, "")
 	if err != nil {
@@ -84,34 +77,30 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 // Update applies over the parent's object of that UID, in that resourceVersion unless it
 // is empty. Fields that other clients changed are reverted.
 func (c *Client) Update(ctx context.Context, want *plan.Desired, uid types.UID, version string) (objects.Answer, error) {
-	body := shallow(want.Content)
-	body.SetUID(uid)
-	if version != "" {
-		body.SetResourceVersion(version)
-	}
-	updated, err := c.apply(ctx, want.Resource, body, true)
+	updated, err := c.apply(ctx, want, uid, version)
 	if err != nil {
 		return nil, c.classify(want, err)
 	}
 	return updated, nil
 }
 
-// shallow returns a copy of an object whose metadata can be set without changing
-// the original.
-func shallow(content map[string]any) *unstructured.Unstructured {
-	body := maps.Clone(content)
-	if metadata, ok := body["metadata"].(map[string]any); ok {
-		body["metadata"] = maps.Clone(metadata)
+// apply applies an object. Only if there is a UID, and so an object of the parent, it takes
+// the fields of other managers.
+func (c *Client) apply(ctx context.Context, want *plan.Desired, uid types.UID, version string) (objects.Answer, error) {
+	body := &unstructured.Unstructured{Object: maps.Clone(want.Content)}
+	if metadata, ok := body.Object["metadata"].(map[string]any); ok {
+		body.Object["metadata"] = maps.Clone(metadata) // the original stays as it is
 	}
-	return &unstructured.Unstructured{Object: body}
+	body.SetUID(uid)
+	body.SetResourceVersion(version)
+	applied, err := c.api.Apply(ctx, want.Resource, nameOf(want), body.Object,
+		metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: uid != ""})
+	return applied, redact(want.Resource, err)
 }
 
-func (c *Client) apply(
-	ctx context.Context, resource schema.GroupVersionResource, body *unstructured.Unstructured, force bool,
-) (objects.Answer, error) {
-	name := types.NamespacedName{Namespace: body.GetNamespace(), Name: body.GetName()}
-	applied, err := c.api.Apply(ctx, resource, name, body.Object, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: force})
-	return applied, redact(resource, err)
+func nameOf(want *plan.Desired) types.NamespacedName {
+	body := &unstructured.Unstructured{Object: want.Content}
+	return types.NamespacedName{Namespace: body.GetNamespace(), Name: body.GetName()}
 }
 
 // read reads an object and calls a function with it, as [objects.Answer.Read] does.

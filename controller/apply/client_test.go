@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -254,7 +255,8 @@ func TestErrorsAreClassified(t *testing.T) {
 		t.Errorf("an unknown kind: %v", err)
 	}
 	invalid := w.content("Not A Name", "1")
-	if _, err := w.Create(t.Context(), configMap(invalid), ownership.Claim{Parent: parent}); reason(err) != v0.ReasonApplyFailed {
+	if _, err := w.Create(t.Context(), configMap(invalid), ownership.Claim{Parent: parent}); reason(err) != v0.ReasonApplyFailed ||
+		!strings.Contains(err.Error(), "Not A Name") { // what the API server says is repeated
 		t.Errorf("an invalid object: %v", err)
 	}
 	fixed := w.content("fixed", "1")

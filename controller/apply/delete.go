@@ -3,8 +3,6 @@ package apply
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +14,50 @@ import (
 	"akri.sh/akri/controller/ownership"
 )
 
-// maxDeleteTries bounds how often [Client.DeleteIf] and [Client.DisownIf] read an object
-// that keeps changing between the read and the request.
-const maxDeleteTries = 3
+// maxTries bounds how often an object is read that keeps changing between the read and the
+// request.
+const maxTries = 3
+
+// edit reads an object, and sends the request that decide returns for it, which names the
+// version that was read. If the object has changed in between, it is read again. done is
+// false if there is no request; an object that no longer exists needs none.
+func (c *Client) edit(
+	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName,
+	decide func(*unstructured.Unstructured) (request func() error),
+) (done bool, err error) {
+	for try := 1; ; try++ {
+		var request func() error
+		err = c.read(ctx, resource, name, func(existing *unstructured.Unstructured) { request = decide(existing) })
+		if err == nil && request == nil {
+			return false, nil
+		}
+		if err == nil {
+			err = request()
+		}
+		switch {
+		case err == nil, apierrors.IsNotFound(err):
+			return true, nil
+		case !apierrors.IsConflict(err) || try == maxTries:
+			return false, err
+		}
+	}
+}
+
+// patch changes the metadata of an object in the version in which it was read.
+func (c *Client) patch(
+	ctx context.Context, resource schema.GroupVersionResource, read *unstructured.Unstructured, metadata map[string]any,
+) (request func() error) {
+	name := types.NamespacedName{Namespace: read.GetNamespace(), Name: read.GetName()}
+	metadata["resourceVersion"] = read.GetResourceVersion()
+	return func() error {
+		body, err := json.Marshal(map[string]any{"metadata": metadata})
+		if err != nil {
+			return err
+		}
+		_, err = c.api.Patch(ctx, resource, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: v0.FieldManagerController})
+		return redact(resource, err)
+	}
+}
 
 // Delete deletes an object in the version in which it was judged, and its
 // dependents in the background. An object that no longer exists is no error. If it
@@ -26,18 +65,21 @@ const maxDeleteTries = 3
 func (c *Client) Delete(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, uid types.UID, resourceVersion string,
 ) error {
+	err := c.delete(ctx, resource, name, uid, resourceVersion)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return c.removalError(resource, name, "deleted", err)
+}
+
+func (c *Client) delete(
+	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, uid types.UID, resourceVersion string,
+) error {
 	background := metav1.DeletePropagationBackground
-	err := redact(resource, c.api.Delete(ctx, resource, name, metav1.DeleteOptions{
+	return redact(resource, c.api.Delete(ctx, resource, name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &resourceVersion},
 		PropagationPolicy: &background,
 	}))
-	switch {
-	case err == nil, apierrors.IsNotFound(err):
-		return nil
-	case apierrors.IsConflict(err):
-		return fmt.Errorf("%w: %s", ErrChanged, serverSays(err))
-	}
-	return c.deleteError(resource, name, "deleted", err)
 }
 
 // DeleteIf reads the object of that name and deletes it if may accepts its state,
@@ -46,23 +88,17 @@ func (c *Client) Delete(
 func (c *Client) DeleteIf(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, may func(ownership.State) bool,
 ) (deleted bool, err error) {
-	for try := 1; ; try++ {
-		state, version, err := c.readState(ctx, resource, name)
+	deleted, err = c.edit(ctx, resource, name, func(existing *unstructured.Unstructured) func() error {
+		state, version := ownership.Read(existing), existing.GetResourceVersion()
 		switch {
-		case apierrors.IsNotFound(err):
-			return true, nil
-		case err != nil:
-			return false, err
 		case !may(state):
-			return false, nil
+			return nil
 		case state.Terminating:
-			return true, nil
+			return func() error { return nil }
 		}
-		err = c.Delete(ctx, resource, name, state.UID, version)
-		if !errors.Is(err, ErrChanged) || try == maxDeleteTries {
-			return err == nil, err
-		}
-	}
+		return func() error { return c.delete(ctx, resource, name, state.UID, version) }
+	})
+	return deleted, c.removalError(resource, name, "deleted", err)
 }
 
 // DisownIf reads the object of that name and removes the label with its owner if may
@@ -70,40 +106,11 @@ func (c *Client) DeleteIf(
 func (c *Client) DisownIf(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, may func(ownership.State) bool,
 ) error {
-	for try := 1; ; try++ {
-		state, version, err := c.readState(ctx, resource, name)
-		if apierrors.IsNotFound(err) {
+	_, err := c.edit(ctx, resource, name, func(existing *unstructured.Unstructured) func() error {
+		if !may(ownership.Read(existing)) {
 			return nil
 		}
-		if err != nil || !may(state) {
-			return err
-		}
-		patch, err := json.Marshal(map[string]any{
-			"metadata": map[string]any{"resourceVersion": version, "labels": map[string]any{v0.LabelOwner: nil}},
-		})
-		if err != nil {
-			return fmt.Errorf("release %s %s: %w", resource.GroupResource(), name, err)
-		}
-		_, err = c.api.Patch(ctx, resource, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v0.FieldManagerController})
-		switch {
-		case err == nil, apierrors.IsNotFound(err):
-			return nil
-		case !apierrors.IsConflict(err) || try == maxDeleteTries:
-			return c.deleteError(resource, name, "released", redact(resource, err))
-		}
-	}
-}
-
-// readState returns what the object of that name says about its owner, and its
-// resourceVersion. The error is a NotFound if there is none.
-func (c *Client) readState(
-	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName,
-) (state ownership.State, version string, err error) {
-	err = c.read(ctx, resource, name, func(existing *unstructured.Unstructured) {
-		state, version = ownership.Read(existing), existing.GetResourceVersion()
+		return c.patch(ctx, resource, existing, map[string]any{"labels": map[string]any{v0.LabelOwner: nil}})
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return state, "", c.deleteError(resource, name, "read before it is deleted or released", err)
-	}
-	return state, version, err
+	return c.removalError(resource, name, "released", err)
 }

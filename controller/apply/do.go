@@ -42,7 +42,7 @@ func (c *Client) Do(ctx context.Context, step plan.Step) (plan.Action, objects.A
 			}
 		}
 		object, err := c.Update(ctx, want, step.UID, version)
-		if want.Recreate && problem.Reason(err) == v0.ReasonImmutable {
+		if want.Recreates() && problem.Reason(err) == v0.ReasonImmutable {
 			return plan.Recreate, nil, c.Try(ctx, want)
 		}
 		return step.Action, object, err

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,9 +17,7 @@ import (
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
-	"akri.sh/akri/controller/refusal"
 	"akri.sh/akri/internal/finding"
-	"akri.sh/akri/internal/text"
 )
 
 // ConflictError returns the error for an object that belongs to another owner than that of
@@ -48,15 +47,14 @@ func ImmutableHint(kind schema.GroupKind) string {
 // WatchError returns the error for a resource that cannot be watched, or whose
 // objects cannot be read.
 func WatchError(kind schema.GroupVersionKind, resource schema.GroupVersionResource, err error) *problem.Error {
-	if refused := refused(refusal.Request{Resource: resource}, "", err); refused != nil {
+	if refused := problem.Refused(problem.Request{Resource: resource}, "", err); refused != nil {
 		return refused
 	}
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return plan.KindUnavailableError(kind, err)
 	}
-	return answer(v0.ReasonWatchFailed, fmt.Sprintf("%s cannot be watched, so their objects are left unchanged; "+
-		"the controller keeps trying; check the API server and the connection to it; the latest error is: %s",
-		resource.GroupResource(), serverSays(err)), err)
+	return problem.Answered(v0.ReasonWatchFailed, fmt.Sprintf("%s cannot be watched, so their objects are left unchanged; "+
+		"the controller keeps trying; check the API server and the connection to it; the latest error is", resource.GroupResource()), err)
 }
 
 // ErrChanged means that the object is not the one that the plan saw: it was
@@ -75,52 +73,43 @@ func (e *ExistingError) Unwrap() error { return e.Err }
 // KeepsChangingError returns the error for an object whose requests all fail because
 // it has changed.
 func KeepsChangingError(object string, err error) *problem.Error {
-	return answer(v0.ReasonApplyFailed, fmt.Sprintf("each request for %s is refused because it is said to have changed; "+
-		"look for a webhook that answers 409 Conflict: %v", object, err), err)
+	return problem.Answered(v0.ReasonApplyFailed, fmt.Sprintf("each request for %s is refused because it is said to have changed; "+
+		"look for a webhook that answers 409 Conflict", object), err)
 }
 
-// answer returns the error for a response of the API server. If there is a remedy, the
-// cause includes it: the response is last, because it may be long and be truncated.
-func answer(reason, cause string, err error) *problem.Error {
-	return &problem.Error{Mistake: finding.Mistake{Cause: cause}, Reason: reason, Retryable: true, Err: err}
-}
-
-// refused returns the error for an answer that [refusal.Read] knows, or nil. what says
-// what could not be done, if it is not to apply the object.
-func refused(request refusal.Request, what string, err error) *problem.Error {
-	found := refusal.Read(request, err)
-	if found == nil {
+// removalError returns what an error means for an object that is not desired any more.
+func (c *Client) removalError(resource schema.GroupVersionResource, name types.NamespacedName, what string, err error) error {
+	what = fmt.Sprintf("%s %s cannot be %s", resource.GroupResource(), name, what)
+	refused := problem.Refused(c.request(resource, name.Namespace), what+": ", err)
+	switch {
+	case err == nil:
 		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%w: %w", ErrChanged, err)
+	case refused != nil:
+		return refused
 	}
-	return answer(found.Reason, what+found.Mistake.Error()+"; the API server says: "+serverSays(err), err)
+	return problem.Answered(v0.ReasonDeleteFailed, what, err)
 }
 
-func (c *Client) deleteError(resource schema.GroupVersionResource, name types.NamespacedName, what string, err error) error {
-	what = fmt.Sprintf("%s %s cannot be %s: ", resource.GroupResource(), name, what)
-	if err := refused(c.request(resource, name.Namespace), what, err); err != nil {
-		return err
-	}
-	return answer(v0.ReasonDeleteFailed, what+serverSays(err), err)
-}
-
-func (c *Client) request(resource schema.GroupVersionResource, namespace string) refusal.Request {
-	return refusal.Request{Resource: resource, Namespace: namespace, Account: c.account}
+func (c *Client) request(resource schema.GroupVersionResource, namespace string) problem.Request {
+	return problem.Request{Resource: resource, Namespace: namespace, Account: c.account}
 }
 
 // classify returns what an error of the API server means for a plan.
 func (c *Client) classify(want *plan.Desired, err error) error {
-	refused := refused(c.request(want.Resource, want.Ref.Namespace), "", err)
+	refused := problem.Refused(c.request(want.Resource, want.Ref.Namespace), "", err)
 	switch {
 	case apierrors.IsConflict(err), isOtherUID(err):
-		return fmt.Errorf("%w: %s", ErrChanged, serverSays(err))
+		return fmt.Errorf("%w: %w", ErrChanged, err)
 	case refused != nil:
 		return refused
 	case meta.IsNoMatchError(err), isUnknownResource(err):
 		return plan.KindUnavailableError(want.Kind, err)
 	case isImmutable(err):
-		return answer(v0.ReasonImmutable, ImmutableHint(want.Kind.GroupKind())+"; the API server says: "+serverSays(err), err)
+		return problem.Answered(v0.ReasonImmutable, ImmutableHint(want.Kind.GroupKind())+"; the API server says", err)
 	}
-	return answer(v0.ReasonApplyFailed, "the API server rejects it: "+serverSays(err), err)
+	return problem.Answered(v0.ReasonApplyFailed, "the API server rejects it", err)
 }
 
 // isUnknownResource reports whether a 404 is about the path: it names no object.
@@ -160,10 +149,22 @@ func invalidCauses(err error) []metav1.StatusCause {
 	return status.Status().Details.Causes
 }
 
-// maxAnswer bounds how many bytes of the API server's message a status repeats: the
-// message may contain whole objects.
-const maxAnswer = 1000
-
-func serverSays(err error) string {
-	return text.Truncate(err.Error(), maxAnswer)
+// redact returns an error of a request about an object with a text that may be
+// repeated. The API server's messages may quote the object, so those about Secrets
+// are reduced to the reason and the fields.
+func redact(resource schema.GroupVersionResource, err error) error {
+	if err == nil || resource.Group != "" || resource.Resource != "secrets" {
+		return err
+	}
+	said := cmp.Or(string(apierrors.ReasonForError(err)), "unknown error")
+	if found := problem.ReadRefusal(problem.Request{}, err); found != nil {
+		said = found.Said
+	}
+	if said == err.Error() {
+		return err
+	}
+	for _, cause := range invalidCauses(err) {
+		said += " " + cause.Field
+	}
+	return &problem.Redacted{Text: said + " (the message is left out because it may quote the Secret)", Err: err}
 }

@@ -6,9 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
@@ -23,13 +21,9 @@ const LabelOfAkri = "controller"
 // or "" if there is none. The Job's name has the Configuration's generation at that time,
 // so it is found by its labels and its owner.
 func (c *Client) FormerJob(ctx context.Context, jobs schema.GroupVersionResource, instance ownership.Parent) (types.UID, error) {
-	selector := labels.SelectorFromValidatedSet(labels.Set{v0.LabelInstance: instance.Name, LabelOfAkri: v0.Domain})
-	notOurs, err := labels.NewRequirement(v0.LabelManagedBy, selection.NotEquals, []string{v0.ManagedBy})
-	if err != nil {
-		return "", err
-	}
+	selector := v0.LabelInstance + "=" + instance.Name + "," + LabelOfAkri + "=" + v0.Domain + "," + v0.LabelManagedBy + "!=" + v0.ManagedBy
 	var found types.UID
-	_, err = c.api.List(ctx, jobs, instance.Namespace, selector.Add(*notOurs).String(), func(job *unstructured.Unstructured) bool {
+	_, err := c.api.List(ctx, jobs, instance.Namespace, selector, func(job *unstructured.Unstructured) bool {
 		if owner := metav1.GetControllerOf(job); owner != nil && owner.UID == instance.UID && job.GetDeletionTimestamp() == nil {
 			found = job.GetUID()
 		}

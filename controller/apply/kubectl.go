@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -61,46 +60,33 @@ func (c *Client) takeOver(ctx context.Context, step plan.Step) (version string, 
 }
 
 // withoutKubectl returns managed fields in which the controller has applied what kubectl has
-// set in lists that content has too, and nobody else owns it or anything in it. It returns
-// nil if kubectl has set nothing there.
+// set in lists that content has too. What other appliers share stays theirs. It returns nil if
+// kubectl has set nothing there.
 func withoutKubectl(managers []metav1.ManagedFieldsEntry, content map[string]any) ([]metav1.ManagedFieldsEntry, error) {
-	each, taken := make([]*fieldpath.Set, len(managers)), &fieldpath.Set{}
+	sets, taken := make([]*fieldpath.Set, len(managers)), &fieldpath.Set{}
 	for i, entry := range managers {
-		each[i] = &fieldpath.Set{}
+		sets[i] = &fieldpath.Set{}
 		if entry.FieldsV1 == nil {
 			continue
 		}
-		if err := each[i].FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+		if err := sets[i].FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
 			return nil, fmt.Errorf("read the managed fields of %s: %w", entry.Manager, err)
 		}
-		if !ownership.IsEdit(entry) {
-			continue
-		}
-		for path := range ownership.Entries(each[i]) {
-			if list, _ := ownership.ValueAt(content, path[:len(path)-1]); isList(list) {
-				taken.Insert(path.Copy())
-			}
-		}
-	}
-	for i, entry := range managers {
-		if entry.Operation == metav1.ManagedFieldsOperationApply && !ownership.IsApplied(entry) {
-			taken = taken.Difference(each[i]) // shared with an applier, as server-side apply has it
+		if ownership.IsEdit(entry) {
+			taken = taken.Union(ownership.EntriesIn(content, sets[i]))
 		}
 	}
 	if taken.Empty() {
 		return nil, nil
 	}
-	if !slices.ContainsFunc(managers, ownership.IsApplied) {
-		version, _ := content["apiVersion"].(string)
-		managers, each = append(slices.Clone(managers), metav1.ManagedFieldsEntry{
-			Manager: v0.FieldManagerController, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version, FieldsType: "FieldsV1",
-		}), append(each, &fieldpath.Set{})
-	}
 	var kept []metav1.ManagedFieldsEntry
 	for i, entry := range managers {
-		fields := each[i].RecursiveDifference(taken)
-		if ownership.IsApplied(entry) {
+		fields := sets[i]
+		switch {
+		case ownership.IsApplied(entry):
 			fields = fields.Union(taken)
+		case entry.Operation == metav1.ManagedFieldsOperationUpdate:
+			fields = fields.RecursiveDifference(taken)
 		}
 		if fields.Empty() {
 			continue
@@ -113,9 +99,4 @@ func withoutKubectl(managers []metav1.ManagedFieldsEntry, content map[string]any
 		kept = append(kept, entry)
 	}
 	return kept, nil
-}
-
-func isList(content any) bool {
-	_, is := content.([]any)
-	return is
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,21 +46,15 @@ func managersOf(object *unstructured.Unstructured, content map[string]any) strin
 		if err := theirs.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
 			continue // its fields cannot be read
 		}
-		var fields []string
-		theirs.Leaves().Intersection(ours).Iterate(func(path fieldpath.Path) {
-			fields = append(fields, strings.TrimPrefix(path.String(), "."))
-		})
-		for path := range ownership.Entries(&theirs) {
-			list, _ := ownership.ValueAt(content, path[:len(path)-1])
-			if entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" && isList(list) {
-				fields = append(fields, strings.TrimPrefix(path.String(), "."))
-			}
+		shared := theirs.Leaves().Intersection(ours)
+		if entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" {
+			shared = shared.Union(ownership.EntriesIn(content, &theirs))
 		}
+		var fields []string
+		shared.Iterate(func(path fieldpath.Path) { fields = append(fields, strings.TrimPrefix(path.String(), ".")) })
 		if len(fields) == 0 {
 			continue
 		}
-		slices.Sort(fields)
-		fields = slices.Compact(fields)
 		if len(fields) > maxFields {
 			fields = append(fields[:maxFields], "…")
 		}

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,9 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/objects"
 	"akri.sh/akri/controller/ownership"
-	"akri.sh/akri/internal/jsonpatch"
 )
 
 // PatchStatus replaces the given fields of a parent's status and returns the parent's
@@ -67,84 +63,44 @@ var ErrGone = errors.New("the parent no longer exists")
 // ServiceAccount that acts for it: an Instance outlives the Configuration that names
 // the account. The error is [ErrGone] if the parent no longer exists.
 func (c *Client) Finalize(ctx context.Context, parent ownership.Parent, account types.NamespacedName) error {
-	metadata := map[string]any{"finalizers": []any{v0.FinalizerCleanup}}
+	body := &unstructured.Unstructured{Object: map[string]any{}}
+	body.SetGroupVersionKind(parent.Kind())
+	body.SetName(parent.Name)
+	body.SetNamespace(parent.Namespace)
+	body.SetUID(parent.UID)
+	body.SetFinalizers([]string{v0.FinalizerCleanup})
 	if account.Name != "" {
-		metadata["annotations"] = map[string]any{v0.AnnotationServiceAccount: account.Name}
+		body.SetAnnotations(map[string]string{v0.AnnotationServiceAccount: account.Name})
 	}
-	_, err := c.applyParent(ctx, parent, metadata)
-	if slices.ContainsFunc(invalidCauses(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.finalizers" }) {
-		err = ErrGone // it is being deleted: no finalizer can be added any more
+	_, err := c.api.Apply(ctx, parent.Resource(), parent.NamespacedName, body.Object,
+		metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: true})
+	deleting := func(cause metav1.StatusCause) bool { return cause.Field == "metadata.finalizers" } // none can be added any more
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isOtherUID(err), slices.ContainsFunc(invalidCauses(err), deleting):
+		err = ErrGone
 	}
-	if err != nil {
-		return fmt.Errorf("add finalizer %s to %s: %w", v0.FinalizerCleanup, parent, err)
-	}
-	return nil
+	return fmt.Errorf("add finalizer %s to %s: %w", v0.FinalizerCleanup, parent, err)
 }
-
-// maxUnfinalizeTries bounds how often [Client.Unfinalize] reads a parent that keeps
-// changing between the read and the patch.
-const maxUnfinalizeTries = 3
 
 // Unfinalize removes the controller's finalizer from a parent, and the ServiceAccount that
 // is recorded with it. An apply without them would remove all finalizers that no field
 // manager has, and with them that of garbage collection, which is to orphan the objects
 // of the parent or to delete them first.
 func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error {
-	for try := 1; ; try++ {
-		var patch jsonpatch.Patch
-		err := c.read(ctx, parent.Resource(), parent.NamespacedName, func(object *unstructured.Unstructured) {
-			patch = unfinalizing(parent, object)
-		})
-		if err == nil && patch != nil {
-			_, err = c.api.Patch(ctx, parent.Resource(), parent.NamespacedName, types.JSONPatchType, patch.Encode(),
-				metav1.PatchOptions{FieldManager: v0.FieldManagerController})
-		}
-		switch {
-		case err == nil, apierrors.IsNotFound(err):
+	_, err := c.edit(ctx, parent.Resource(), parent.NamespacedName, func(object *unstructured.Unstructured) func() error {
+		isOurs := func(finalizer string) bool { return finalizer == v0.FinalizerCleanup }
+		finalizers := object.GetFinalizers()
+		if object.GetUID() != parent.UID || !slices.ContainsFunc(finalizers, isOurs) {
 			return nil
-		case !apierrors.IsInvalid(err) || try == maxUnfinalizeTries: // a test of the patch has failed
-			return fmt.Errorf("remove finalizer %s from %s: %w", v0.FinalizerCleanup, parent, err)
 		}
+		return c.patch(ctx, parent.Resource(), object, map[string]any{
+			"finalizers": slices.DeleteFunc(finalizers, isOurs), "annotations": map[string]any{v0.AnnotationServiceAccount: nil},
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("remove finalizer %s from %s: %w", v0.FinalizerCleanup, parent, err)
 	}
-}
-
-// unfinalizing returns the patch that removes the controller's finalizer from a parent as it
-// was read; nil if it has none, or if another object has its name.
-func unfinalizing(parent ownership.Parent, object *unstructured.Unstructured) jsonpatch.Patch {
-	index := slices.Index(object.GetFinalizers(), v0.FinalizerCleanup)
-	if index < 0 || object.GetUID() != parent.UID {
-		return nil
-	}
-	finalizer := jsonpatch.Pointer("metadata", "finalizers", strconv.Itoa(index))
-	patch := jsonpatch.Patch{
-		jsonpatch.Test(jsonpatch.Pointer("metadata", "uid"), parent.UID),
-		jsonpatch.Test(finalizer, v0.FinalizerCleanup),
-		jsonpatch.Remove(finalizer),
-	}
-	if _, found := object.GetAnnotations()[v0.AnnotationServiceAccount]; found {
-		patch = append(patch, jsonpatch.Remove(jsonpatch.Pointer("metadata", "annotations", v0.AnnotationServiceAccount)))
-	}
-	return patch
-}
-
-// applyParent applies metadata of a parent, and returns the answer. The error is
-// [ErrGone] if the parent no longer exists.
-func (c *Client) applyParent(
-	ctx context.Context, parent ownership.Parent, metadata map[string]any,
-) (objects.Answer, error) {
-	body := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": parent.Kind().GroupVersion().String(),
-		"kind":       parent.Kind().Kind,
-		"metadata":   map[string]any{},
-	}}
-	maps.Copy(body.Object["metadata"].(map[string]any), metadata)
-	body.SetName(parent.Name)
-	body.SetNamespace(parent.Namespace)
-	body.SetUID(parent.UID)
-	answer, err := c.api.Apply(ctx, parent.Resource(), parent.NamespacedName, body.Object,
-		metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: true})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isOtherUID(err) {
-		return nil, ErrGone
-	}
-	return answer, err
+	return nil
 }

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -100,40 +99,5 @@ func TestUnfinalizeLeavesOtherFinalizers(t *testing.T) {
 		if !slices.Equal(now.GetFinalizers(), []string{finalizer}) || len(now.GetAnnotations()) != 0 {
 			t.Errorf("deleted with %s: finalizers %v, annotations %v", policy, now.GetFinalizers(), now.GetAnnotations())
 		}
-	}
-}
-
-// Only the client that was not used for the longest time is dropped.
-func TestClientsOfManyAccounts(t *testing.T) {
-	w := newWorld(t)
-	clients, err := NewClients(w.config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	get := func(i int) *Client {
-		t.Helper()
-		client, err := clients.As(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return client
-	}
-	first := get(0)
-	second := get(1)
-	for i := 2; i < maxAccounts; i++ {
-		get(i)
-	}
-	if get(0) != first {
-		t.Fatal("a client was dropped too early")
-	}
-	get(maxAccounts)
-	if clients.Len() != maxAccounts {
-		t.Errorf("there are %d clients, want %d", clients.Len(), maxAccounts)
-	}
-	if get(0) != first {
-		t.Error("a client that is in use was dropped")
-	}
-	if get(1) == second {
-		t.Error("the oldest client was kept")
 	}
 }

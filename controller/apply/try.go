@@ -13,7 +13,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/plan"
-	"akri.sh/akri/controller/refusal"
+	"akri.sh/akri/controller/problem"
 )
 
 // Try asks the API server by a dry run whether it would create an object, under
@@ -30,15 +30,15 @@ func (c *Client) Try(ctx context.Context, want *plan.Desired) error {
 		return nil
 	}
 	err = redact(want.Resource, err)
-	return answer(v0.ReasonImmutable,
-		fmt.Sprintf("%s %s must be deleted and recreated, but the API server would reject the new object, so the old one is kept: %s",
-			want.Kind.Kind, name, serverSays(err)), err)
+	return problem.Answered(v0.ReasonImmutable,
+		fmt.Sprintf("%s %s must be deleted and recreated, but the API server would reject the new object, so the old one is kept",
+			want.Kind.Kind, name), err)
 }
 
 // onlyExistingObject reports whether the rejection is due to the existing object, or
 // to a webhook that does not support dry run. Only the message says so.
 func onlyExistingObject(err error) bool {
-	text, refused := err.Error(), refusal.Read(refusal.Request{}, err)
+	text, refused := err.Error(), problem.ReadRefusal(problem.Request{}, err)
 	return apierrors.IsAlreadyExists(err) ||
 		refused != nil && refused.Reason == v0.ReasonQuotaExceeded ||
 		apierrors.IsInvalid(err) && strings.Contains(text, "already allocated") ||

@@ -56,61 +56,43 @@ func (p Policy) Kind(kind schema.GroupVersionKind) error {
 	return nil
 }
 
-// Object is what a [Policy] judges about an object.
-type Object struct {
-	Kind schema.GroupVersionKind
-	// Namespaced is the scope of the kind.
-	Namespaced bool
-	// Namespace is the one that the object names; it may be empty.
-	Namespace string
-	// Type is the field type of a Secret.
-	Type string
-	// Adopt reports that the object may be one that exists and has no owner.
-	Adopt bool
-}
-
-// ObjectOf reads what is judged from the content of an object of a known kind, and
-// from its directive.
-func ObjectOf(kind schema.GroupVersionKind, namespaced bool, content map[string]any, conflict templating.OnConflict) Object {
+// Object returns an error if an object of an allowed kind may not be applied for
+// a Configuration in the namespace home. namespaced is the scope of the kind; the object
+// need not name a namespace.
+func (p Policy) Object(
+	kind schema.GroupVersionKind, namespaced bool, content map[string]any, conflict templating.OnConflict, home string,
+) error {
 	metadata, _ := content["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
 	secretType, _ := content["type"].(string)
-	return Object{
-		Kind: kind, Namespaced: namespaced, Namespace: namespace, Type: secretType, Adopt: conflict == templating.ConflictAdopt,
-	}
-}
-
-// Object returns an error if an object of an allowed kind may not be applied for
-// a Configuration in the namespace home.
-func (p Policy) Object(object Object, home string) error {
-	kind := object.Kind
+	isSecret := kind.Group == "" && kind.Kind == "Secret"
 	switch {
-	case !object.Namespaced && !p.ClusterScoped:
+	case !namespaced && !p.ClusterScoped:
 		return refusal(
 			fmt.Sprintf("kind %s of %s is cluster-scoped, and a Configuration creates objects only in its own namespace",
 				kind.Kind, kind.GroupVersion()),
 			createYourself+"--allow-cluster-scoped",
 		)
-	case !object.Namespaced && object.Namespace != "":
+	case !namespaced && namespace != "":
 		return refusal(
-			fmt.Sprintf("metadata.namespace is %q, and kind %s of %s has no namespace", object.Namespace, kind.Kind, kind.GroupVersion()),
+			fmt.Sprintf("metadata.namespace is %q, and kind %s of %s has no namespace", namespace, kind.Kind, kind.GroupVersion()),
 			"remove metadata.namespace",
 		)
-	case object.Namespaced && object.Namespace != "" && object.Namespace != home && !p.OtherNamespaces:
+	case namespaced && namespace != "" && namespace != home && !p.OtherNamespaces:
 		return refusal(
-			fmt.Sprintf("metadata.namespace is %q, and a Configuration creates objects only in its own namespace %q", object.Namespace, home),
+			fmt.Sprintf("metadata.namespace is %q, and a Configuration creates objects only in its own namespace %q", namespace, home),
 			fmt.Sprintf("remove metadata.namespace, create the Configuration in %q, or let the controller's operator set "+
-				"--allow-other-namespaces", object.Namespace),
+				"--allow-other-namespaces", namespace),
 		)
-	case kind.Group == "" && kind.Kind == "Secret" && object.Adopt && object.Type == "":
+	case isSecret && conflict == templating.ConflictAdopt && secretType == "":
 		// The type of a Secret is immutable, so one of another type is not taken.
 		return refusal(
 			"the template takes over a Secret of any type, and some types hold credentials of the cluster",
 			"set type, as in type: Opaque, or remove akri.sh/on-conflict",
 		)
-	case kind.Group == "" && kind.Kind == "Secret" && credentialSecrets[object.Type]:
+	case isSecret && credentialSecrets[secretType]:
 		return refusal(
-			fmt.Sprintf("a Secret of type %s is refused because it holds credentials of the cluster", object.Type),
+			fmt.Sprintf("a Secret of type %s is refused because it holds credentials of the cluster", secretType),
 			"use another type, such as Opaque",
 		)
 	}

@@ -57,7 +57,7 @@ func TestObject(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := (Policy{}).Object(ObjectOf(secret, tc.namespaced, tc.content, tc.conflict), "home")
+			err := (Policy{}).Object(secret, tc.namespaced, tc.content, tc.conflict, "home")
 			if tc.refusedFor == "" {
 				if err != nil {
 					t.Errorf("refused: %v", err)
@@ -83,22 +83,22 @@ func TestWhatAnOperatorAllows(t *testing.T) {
 	if err := allowed.Kind(schema.GroupVersionKind{Group: role.Group, Version: "v1", Kind: "RoleBinding"}); err == nil {
 		t.Error("RoleBinding is allowed, but only Role should be")
 	}
-	object := func(namespace string, namespaced bool) Object {
-		content := map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": "n", "namespace": namespace}}
-		return ObjectOf(schema.GroupVersionKind{Version: "v1", Kind: "K"}, namespaced, content, "")
-	}
-	if err := allowed.Object(object("", false), "home"); err != nil {
-		t.Errorf("cluster-scoped: %v", err)
-	}
-	if err := allowed.Object(object("far", true), "home"); err != nil {
-		t.Errorf("elsewhere: %v", err)
-	}
-	if err := allowed.Object(object("far", false), "home"); err == nil || !strings.Contains(err.Error(), "has no namespace") {
-		t.Errorf("a namespace for a cluster-scoped kind: %v", err)
-	}
-	token := object("", true)
-	token.Kind.Kind, token.Type = "Secret", "kubernetes.io/service-account-token"
-	if err := allowed.Object(token, "home"); err == nil {
-		t.Error("a token Secret is allowed")
+	for name, tc := range map[string]struct {
+		kind, namespace string
+		namespaced      bool
+		refusedFor      string
+	}{
+		"cluster-scoped":                         {"K", "", false, ""},
+		"elsewhere":                              {"K", "far", true, ""},
+		"a namespace for a cluster-scoped kind":  {"K", "far", false, "has no namespace"},
+		"a token Secret, whatever else they may": {"Secret", "", true, "credentials"},
+	} {
+		content := map[string]any{
+			"metadata": map[string]any{"name": "n", "namespace": tc.namespace}, "type": "kubernetes.io/service-account-token",
+		}
+		err := allowed.Object(schema.GroupVersionKind{Version: "v1", Kind: tc.kind}, tc.namespaced, content, "", "home")
+		if (err != nil) != (tc.refusedFor != "") || err != nil && !strings.Contains(err.Error(), tc.refusedFor) {
+			t.Errorf("%s: got %v, want a refusal about %q", name, err, tc.refusedFor)
+		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
-	"akri.sh/akri/controller/contention"
 	"akri.sh/akri/controller/informers"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 )
@@ -25,7 +25,7 @@ import (
 type Options struct {
 	Mapper    meta.RESTMapper
 	Informers *informers.Informers
-	Clients   *apply.Clients
+	Client    *apply.Client // acts as the controller
 	Policy    confine.Policy
 	Observer  Observer
 }
@@ -44,28 +44,16 @@ type Observer interface {
 // with different parents.
 type Converger struct {
 	Options
-	podBackoff *podBackoff
-	contention *contention.Detector
-	memory     *memory
+	memory memory
 }
 
 // New returns a Converger without state.
 func New(options Options) *Converger {
-	return &Converger{Options: options, podBackoff: newPodBackoff(), contention: contention.NewDetector(), memory: newMemory()}
+	return &Converger{Options: options, memory: memory{records: map[types.UID]*record{}}}
 }
 
 // Forget drops what is remembered about a parent.
-func (c *Converger) Forget(parent types.UID) {
-	c.podBackoff.forget(parent)
-	c.contention.Forget(parent)
-	c.memory.forget(parent)
-}
-
-// Remembered returns how many parents have a back-off for terminated Pods, and how
-// many objects were repaired recently.
-func (c *Converger) Remembered() (podBackoffs, repairs int) {
-	return c.podBackoff.len(), c.contention.Len()
-}
+func (c *Converger) Forget(parent types.UID) { c.memory.forget(parent) }
 
 // Request is the desired state of a parent's objects.
 type Request struct {
@@ -88,81 +76,121 @@ type Request struct {
 	MayChange func(ready bool) bool
 }
 
+// FirstRetry is the delay before the next pass when an object changed between the
+// plan and the request.
+const FirstRetry = 200 * time.Millisecond
+
+// Outcome is the result of a pass. The table in the package comment says when each
+// flag is set and how the reconcilers act on it.
+type Outcome struct {
+	// Resources is the new inventory.
+	Resources []v0.ResourceStatus
+	// Problems are in the order of the templates within each part of the pass.
+	Problems []*problem.Error
+	// Held reports that the rollout gate holds a change.
+	Held bool
+	// Uncreated is the number of held objects that do not exist yet, and that are not among
+	// the Resources.
+	Uncreated int
+	// Pending reports that there is nothing to report yet: the watch of some kind
+	// has not synced, or an object changed under the plan.
+	Pending bool
+	// RequeueAfter is the delay before the next pass if no event comes first; 0 is
+	// none.
+	RequeueAfter time.Duration
+}
+
+// fail records an error at a place in the Configuration as a problem.
+func (o *Outcome) fail(place string, err error) {
+	o.Problems = append(o.Problems, problem.At(place, err))
+}
+
+// Requeue requests another pass after a delay at the latest.
+func (o *Outcome) Requeue(after time.Duration) {
+	if o.RequeueAfter == 0 || after < o.RequeueAfter {
+		o.RequeueAfter = after
+	}
+}
+
+// pass is one pass over the objects of a parent.
+type pass struct {
+	*Converger
+	client   *apply.Client // acts for the parent
+	parent   ownership.Parent
+	recorded []v0.ResourceStatus
+	known    *record
+	now      time.Time
+	Outcome
+}
+
+func (c *Converger) newPass(parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus) *pass {
+	p := &pass{Converger: c, client: c.Client.As(account), parent: parent, known: c.memory.of(parent.UID), now: time.Now()}
+	p.recorded = p.known.complete(recorded)
+	p.known.calm(p.now)
+	return p
+}
+
 // Converge brings a parent's objects to the desired state. recorded is the parent's
 // inventory. If there is an error, the parent could not be written, and nothing was
 // applied; it is apply.ErrGone if the parent no longer exists.
 func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, request Request, recorded []v0.ResourceStatus) (Outcome, error) {
-	result := Outcome{Problems: request.Templates.Diagnosed(v0.ReasonRenderFailed, request.Diagnostics)}
-	client, err := c.Clients.As(request.Account)
-	if err != nil {
-		result.fail("spec.serviceAccountName", err)
-		result.Resources = recorded
-		return result, nil
+	p := c.newPass(parent, request.Account, recorded)
+	p.Problems = request.Templates.Diagnosed(v0.ReasonRenderFailed, request.Diagnostics)
+	desired := p.resolve(ctx, request)
+	p.checkWatches()
+	steps := p.plan(desired, request)
+	if err := p.recordFirst(ctx, request, plan.Unrecorded(parent, steps)); err != nil {
+		return Outcome{}, err
 	}
-	recorded = c.memory.complete(parent.UID, recorded)
-	desired := c.resolve(ctx, parent, request, &result)
-	c.checkWatches(recorded, &result)
-	now := time.Now()
-	input := plan.Input{
-		Parent:   parent,
-		Desired:  desired,
-		Observed: c.observe(parent, desired, append(inventory.Kinds(recorded), request.Kinds...)),
-		Recorded: recorded,
-		Complete: len(result.Problems) == 0 && !result.Pending,
+	p.execute(ctx, steps)
+	for _, found := range p.Problems {
+		c.Observer.Failed(found.Reason)
+	}
+	return p.Outcome, nil
+}
 
-		Remembered: func(object types.UID) bool { return c.memory.hasApplied(parent.UID, object) },
+// plan returns the steps of the pass.
+func (p *pass) plan(desired []plan.Desired, request Request) []plan.Step {
+	input := plan.Input{
+		Parent:     p.parent,
+		Desired:    desired,
+		Observed:   p.observe(desired, request.Kinds),
+		Recorded:   p.recorded,
+		Remembered: p.known.hasApplied,
+		Complete:   len(p.Problems) == 0 && !p.Pending,
 	}
-	if input.HasTerminatedPod() {
-		result.RequeueAfter = c.podBackoff.wait(parent.UID, now)
-		input.ReplaceTerminated = result.RequeueAfter == 0
-	} else if input.Complete { // otherwise it may only not have been seen
-		c.podBackoff.none(parent.UID, now)
+	terminated := input.HasTerminatedPod()
+	if terminated {
+		p.RequeueAfter = p.known.pods.wait(p.now)
+		input.ReplaceTerminated = p.RequeueAfter == 0
+	}
+	if input.ReplaceTerminated || input.Complete && !terminated { // otherwise it may only not have been seen
+		p.known.pods.done(p.now)
 	}
 	steps := plan.Compute(input)
-	if request.MayChange != nil && plan.Changes(steps) && (result.Pending || !request.MayChange(c.ready(steps))) {
-		steps, result.Held = plan.WithoutChanges(steps), true
+	if request.MayChange != nil && plan.Changes(steps) && (p.Pending || !request.MayChange(p.ready(steps))) {
+		plan.Withhold(steps)
+		p.Held = true
 	}
-	if unrecorded := plan.Unrecorded(input, steps); len(unrecorded) > 0 {
-		recorded = append(slices.Clone(recorded), unrecorded...)
-		inventory.Sort(recorded)
-		if err := c.recordFirst(ctx, parent, request, recorded); err != nil {
-			return Outcome{}, err
-		}
-	}
-	if input.ReplaceTerminated {
-		c.podBackoff.replaced(parent.UID, now)
-	}
-	e := execution{Converger: c, client: client, parent: parent, now: now, result: &result}
-	e.run(ctx, steps, recorded)
-	for _, problem := range result.Problems {
-		c.Observer.Failed(problem.Reason)
-	}
-	inventory.Sort(result.Resources)
-	c.memory.report(parent.UID, result.Resources, !result.Pending)
-	return result, nil
+	return steps
 }
 
 // resolve returns the desired objects whose resources are watched.
-func (c *Converger) resolve(ctx context.Context, parent ownership.Parent, request Request, result *Outcome) []plan.Desired {
-	desired, problems := plan.Desire(c.Mapper, c.Policy, parent, request.Rendered, request.Templates.Place)
-	result.Problems = append(result.Problems, problems...)
-	c.Informers.Await(parent, skippable(desired))
+func (p *pass) resolve(ctx context.Context, request Request) []plan.Desired {
+	desired, problems := plan.Desire(p.Mapper, p.Policy, p.parent, request.Rendered, request.Templates.Place)
+	p.Problems = append(p.Problems, problems...)
+	p.Informers.Await(p.parent, skippable(desired))
 	return slices.DeleteFunc(desired, func(object plan.Desired) bool {
-		state := c.Informers.Ensure(object.Resource, parent, object.Ref.NamespacedName(), object.ReadyWhen)
-		switch {
-		case state.Synced:
-		case state.Err == nil:
-			result.Pending = true
-			return true
-		default:
-			result.fail(object.Place, apply.WatchError(object.Kind, object.Resource, state.Err))
-			return true
+		state := p.Informers.Ensure(object.Resource, p.parent, object.Ref.NamespacedName(), object.ReadyWhen)
+		err := state.Err
+		if state.Synced {
+			err = p.Informers.Judge(ctx, object.Resource, p.parent, object.Ref.NamespacedName(), object.ReadyWhen)
 		}
-		if err := c.Informers.Judge(ctx, object.Resource, parent, object.Ref.NamespacedName(), object.ReadyWhen); err != nil {
-			result.fail(object.Place, apply.WatchError(object.Kind, object.Resource, err))
-			return true
+		if err != nil {
+			p.fail(object.Place, apply.WatchError(object.Kind, object.Resource, err))
 		}
-		return false
+		p.Pending = p.Pending || !state.Synced && err == nil
+		return !state.Synced || err != nil
 	})
 }
 
@@ -180,47 +208,41 @@ func skippable(desired []plan.Desired) []informers.Name {
 
 // checkWatches records the watches of existing objects that do not work: what is
 // known of these objects is stale, so nothing may be deleted.
-func (c *Converger) checkWatches(recorded []v0.ResourceStatus, result *Outcome) {
-	if len(result.Problems) > 0 {
+func (p *pass) checkWatches() {
+	if len(p.Problems) > 0 {
 		return // nothing is deleted in this pass
 	}
-	for _, kind := range inventory.Kinds(recorded) {
-		mapping, err := plan.Served(c.Mapper, kind)
+	for _, kind := range inventory.Kinds(p.recorded) {
+		mapping, err := plan.Served(p.Mapper, kind)
 		if err != nil {
 			continue // the kind is no longer served, and has no objects
 		}
-		if state := c.Informers.State(mapping.Resource); state.Err != nil {
-			result.fail(kind.Kind, apply.WatchError(kind, mapping.Resource, state.Err))
+		if state := p.Informers.State(mapping.Resource); state.Err != nil {
+			p.fail(kind.Kind, apply.WatchError(kind, mapping.Resource, state.Err))
 		}
 	}
 }
 
-// observe reads from the watches what planning needs: the parent's objects of some
-// kinds, and of those of the desired objects.
-func (c *Converger) observe(
-	parent ownership.Parent, desired []plan.Desired, kinds []schema.GroupVersionKind,
-) map[inventory.Ref]plan.Observed {
-	observed := map[inventory.Ref]plan.Observed{}
-	seen := map[schema.GroupVersionResource]bool{}
-	see := func(kind schema.GroupKind, resource schema.GroupVersionResource) {
-		if seen[resource] {
-			return
+// observe reads from the watches what planning needs: the desired objects, and the
+// parent's objects of their kinds, of the recorded ones and of further kinds.
+func (p *pass) observe(desired []plan.Desired, further []schema.GroupVersionKind) map[inventory.Ref]plan.Observed {
+	resources := map[schema.GroupVersionResource]schema.GroupKind{}
+	for _, kind := range append(inventory.Kinds(p.recorded), further...) {
+		if mapping, err := plan.Served(p.Mapper, kind); err == nil {
+			resources[mapping.Resource] = kind.GroupKind()
 		}
-		seen[resource] = true
-		for _, object := range c.Informers.OwnedBy(resource, parent) {
+	}
+	for i := range desired {
+		resources[desired[i].Resource] = desired[i].Kind.GroupKind()
+	}
+	observed := map[inventory.Ref]plan.Observed{}
+	for resource, kind := range resources {
+		for _, object := range p.Informers.OwnedBy(resource, p.parent) {
 			observed[inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}] = object.Observed()
 		}
 	}
-	for _, kind := range kinds {
-		if mapping, err := plan.Served(c.Mapper, kind); err == nil {
-			see(kind.GroupKind(), mapping.Resource)
-		}
-	}
 	for i := range desired {
-		see(desired[i].Kind.GroupKind(), desired[i].Resource)
-	}
-	for i := range desired {
-		if object, found := c.live(&desired[i]); found {
+		if object, found := p.live(&desired[i]); found {
 			observed[desired[i].Ref] = object.Observed()
 		}
 	}
@@ -228,17 +250,17 @@ func (c *Converger) observe(
 }
 
 // live returns a desired object as last seen.
-func (c *Converger) live(object *plan.Desired) (*informers.Object, bool) {
-	return c.Informers.Get(object.Resource, object.Ref.NamespacedName())
+func (p *pass) live(object *plan.Desired) (*informers.Object, bool) {
+	return p.Informers.Get(object.Resource, object.Ref.NamespacedName())
 }
 
 // ready reports whether all desired objects that exist are ready.
-func (c *Converger) ready(steps []plan.Step) bool {
+func (p *pass) ready(steps []plan.Step) bool {
 	for _, step := range steps {
 		if step.Desired == nil {
 			continue
 		}
-		object, found := c.live(step.Desired)
+		object, found := p.live(step.Desired)
 		if !found {
 			continue
 		}

@@ -3,7 +3,6 @@ package converge
 import (
 	"context"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,29 +19,26 @@ import (
 func (c *Converger) Finalize(
 	ctx context.Context, parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus, orphans bool,
 ) Outcome {
-	var result Outcome
-	client, err := c.Clients.As(account)
-	if err != nil {
-		result.fail("spec.serviceAccountName", err)
-		result.Resources = recorded
-		return result
-	}
-	e := execution{Converger: c, client: client, parent: parent, now: time.Now(), result: &result}
-	e.run(ctx, plan.Teardown(parent, recorded, orphans), recorded)
-	inventory.Sort(result.Resources)
-	return result
+	p := c.newPass(parent, account, recorded)
+	p.execute(ctx, plan.Teardown(parent, p.recorded, orphans))
+	return p.Outcome
 }
 
 // recordFirst adds the finalizer to a parent and then records the objects that are about
 // to be created out of garbage collection's reach: a crash must not leak them.
-func (c *Converger) recordFirst(ctx context.Context, parent ownership.Parent, request Request, recorded []v0.ResourceStatus) error {
+func (p *pass) recordFirst(ctx context.Context, request Request, unrecorded []v0.ResourceStatus) error {
+	if len(unrecorded) == 0 {
+		return nil
+	}
 	var account types.NamespacedName
-	if parent.Level == templating.InstanceLevel { // its Configuration may be deleted first
+	if p.parent.Level == templating.InstanceLevel { // its Configuration may be deleted first
 		account = request.Account
 	}
-	if err := c.Clients.Own().Finalize(ctx, parent, account); err != nil {
+	if err := p.Client.Finalize(ctx, p.parent, account); err != nil {
 		return err
 	}
+	recorded := append(slices.Clone(p.recorded), unrecorded...)
+	inventory.Sort(recorded)
 	return request.Record(recorded)
 }
 
@@ -51,5 +47,5 @@ func (c *Converger) Release(ctx context.Context, parent ownership.Parent, finali
 	if !slices.Contains(finalizers, v0.FinalizerCleanup) || plan.NeedsFinalizer(parent, recorded) {
 		return nil
 	}
-	return c.Clients.Own().Unfinalize(ctx, parent)
+	return c.Client.Unfinalize(ctx, parent)
 }

@@ -31,10 +31,7 @@ func (c *Converger) Collect(ctx context.Context, parent ownership.Parent, accoun
 	if len(dependents) == 0 {
 		return 0
 	}
-	client, err := c.Clients.As(account)
-	if err != nil {
-		return 0 // only a ServiceAccount with an impossible name
-	}
+	client := c.Client.As(account)
 	var deleted atomic.Int32
 	group, requests := errgroup.WithContext(ctx)
 	group.SetLimit(maxDeletions)
@@ -49,7 +46,6 @@ func (c *Converger) Collect(ctx context.Context, parent ownership.Parent, accoun
 			if err == nil {
 				deleted.Add(1)
 				c.Observer.Did(plan.Delete)
-				return nil
 			}
 			if errors.Is(err, apply.ErrChanged) || apierrors.IsForbidden(err) {
 				return nil // the next object may still be deleted
@@ -57,12 +53,11 @@ func (c *Converger) Collect(ctx context.Context, parent ownership.Parent, accoun
 			return err
 		})
 	}
-	err = group.Wait()
-	if err != nil {
+	if err := group.Wait(); err != nil {
 		log.FromContext(ctx).Error(err, "Left objects of a parent that no longer exists to garbage collection", "parent", parent.String())
 	}
-	if count := deleted.Load(); count > 0 {
-		log.FromContext(ctx).Info("Deleted the objects of a parent that no longer exists", "parent", parent.String(), "objects", count)
+	if deleted.Load() > 0 {
+		log.FromContext(ctx).Info("Deleted the objects of a parent that no longer exists", "parent", parent.String(), "objects", deleted.Load())
 	}
 	return int(deleted.Load())
 }

@@ -62,17 +62,19 @@ func Index(entries []v0.ResourceStatus) map[Ref]v0.ResourceStatus {
 	return index
 }
 
+// Compare orders identities.
+func (r Ref) Compare(other Ref) int {
+	return cmp.Or(
+		cmp.Compare(r.Group, other.Group), cmp.Compare(r.Kind, other.Kind),
+		cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Name, other.Name),
+	)
+}
+
 // Sort orders entries by template, then by identity, so that equal inventories
 // are equal lists.
 func Sort(entries []v0.ResourceStatus) {
 	slices.SortFunc(entries, func(a, b v0.ResourceStatus) int {
-		return cmp.Or(
-			cmp.Compare(a.Template, b.Template),
-			cmp.Compare(a.Group, b.Group),
-			cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Namespace, b.Namespace),
-			cmp.Compare(a.Name, b.Name),
-		)
+		return cmp.Or(cmp.Compare(a.Template, b.Template), RefOf(a).Compare(RefOf(b)))
 	})
 }
 

@@ -1,7 +1,7 @@
 // Package ownership decides who owns an object, for the planner, the client, the
 // watches, the sweep, the admission webhook and kubectl akri.
 //
-// A [Parent] marks the objects that it applies ([Mark]). [Of] reads the marks of
+// A [Parent] marks the objects that it applies ([Mark]). [Read] reads the marks of
 // an existing object, and [Claim.Judge] compares them with what a parent knows:
 //
 //	| owner            | also                                          | verdict |

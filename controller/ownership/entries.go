@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"bytes"
-	"iter"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,19 +37,22 @@ func HasEntries(entry metav1.ManagedFieldsEntry) bool {
 	return bytes.Contains(raw, []byte(`"k:`)) || bytes.Contains(raw, []byte(`"v:`))
 }
 
-// Entries returns the list entries outside the metadata in a set of fields. The paths are
-// valid until the next one: users choose how long they are.
-func Entries(fields *fieldpath.Set) iter.Seq[fieldpath.Path] {
-	return func(yield func(fieldpath.Path) bool) {
-		stopped := false
-		fields.Iterate(func(path fieldpath.Path) { // which cannot be stopped
-			last := path[len(path)-1]
-			inMetadata := path[0].FieldName != nil && *path[0].FieldName == "metadata"
-			if !stopped && (last.Key != nil || last.Value != nil) && !inMetadata && len(path) <= maxLevels {
-				stopped = !yield(path)
-			}
-		})
-	}
+// EntriesIn returns those list entries outside the metadata in a set of fields whose lists
+// an object has.
+func EntriesIn(content map[string]any, fields *fieldpath.Set) *fieldpath.Set {
+	entries := &fieldpath.Set{}
+	fields.Iterate(func(path fieldpath.Path) {
+		last := path[len(path)-1]
+		inMetadata := path[0].FieldName != nil && *path[0].FieldName == "metadata"
+		if last.Key == nil && last.Value == nil || inMetadata || len(path) > maxLevels {
+			return
+		}
+		list, _ := ValueAt(content, path[:len(path)-1])
+		if _, isList := list.([]any); isList {
+			entries.Insert(path.Copy())
+		}
+	})
+	return entries
 }
 
 // ValueAt returns the value at a path of an object.

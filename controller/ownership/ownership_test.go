@@ -161,12 +161,11 @@ func TestMark(t *testing.T) {
 		object  *unstructured.Unstructured
 		orphan  bool
 		verdict Verdict
-		suspect bool // only its parent would remove it
 	}{
 		"in the parent's namespace": {object: object(), verdict: Ours},
-		"elsewhere":                 {object: object(far), verdict: Ours, suspect: true},
-		"to be orphaned":            {object: object(), orphan: true, verdict: Unowned, suspect: true},
-		"to be orphaned, elsewhere": {object: object(far), orphan: true, verdict: Unowned, suspect: true},
+		"elsewhere":                 {object: object(far), verdict: Ours},
+		"to be orphaned":            {object: object(), orphan: true, verdict: Unowned},
+		"to be orphaned, elsewhere": {object: object(far), orphan: true, verdict: Unowned},
 		"elsewhere, being deleted":  {object: object(far, terminating), verdict: Ours},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,9 +180,6 @@ func TestMark(t *testing.T) {
 			}
 			if state.Parent != cam.ByName() {
 				t.Errorf("the labels name %s, want %s", state.Parent, cam)
-			}
-			if got := Suspect(test.object); got != test.suspect {
-				t.Errorf("suspect: %v, want %v", got, test.suspect)
 			}
 			if orphan := test.object.GetLabels()[v0.LabelDeletionPolicy] == v0.DeletionPolicyOrphan; orphan != test.orphan {
 				t.Errorf("its labels are %v", test.object.GetLabels())

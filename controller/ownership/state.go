@@ -120,9 +120,3 @@ func AppliedFields(object metav1.Object) *metav1.ManagedFieldsEntry {
 func IsApplied(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == v0.FieldManagerController && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
-
-// Suspect reports whether an object was applied by the controller and is owned by
-// nothing, so that only its parent would remove it.
-func Suspect(object metav1.Object) bool {
-	return AppliedFields(object) != nil && len(object.GetOwnerReferences()) == 0 && object.GetDeletionTimestamp() == nil
-}

@@ -62,8 +62,7 @@ func desire(mapper meta.RESTMapper, policy confine.Policy, parent ownership.Pare
 	if err != nil {
 		return Desired{}, fmt.Errorf("look up the resource of %s: %w", kind, err)
 	}
-	judged := confine.ObjectOf(kind, namespaced(mapping), object.Content, object.Directives.OnConflict)
-	if err := policy.Object(judged, parent.Namespace); err != nil {
+	if err := policy.Object(kind, namespaced(mapping), object.Content, object.Directives.OnConflict, parent.Namespace); err != nil {
 		return Desired{}, err
 	}
 	return newDesired(parent, object, mapping)
@@ -82,17 +81,14 @@ func newDesired(parent ownership.Parent, object templating.Object, mapping *meta
 	case full.GetNamespace() == "":
 		full.SetNamespace(parent.Namespace)
 	}
-	hash, err := "", error(nil)
+	var hashed any = full.Object
 	if object.Directives.Once {
 		// What ran once must not run again because a new version of the controller
 		// adds other labels.
-		hash, err = digest(withoutLabels(full.Object))
+		hashed = withoutLabels(full.Object)
 	}
-	orphan := object.Directives.DeletionPolicy == templating.DeletionOrphan
-	ownership.Mark(parent, full, orphan)
-	if hash == "" && err == nil {
-		hash, err = digest(full.Object)
-	}
+	ownership.Mark(parent, full, object.Directives.DeletionPolicy == templating.DeletionOrphan)
+	hash, err := digest(hashed)
 	if err != nil {
 		return Desired{}, err
 	}
@@ -100,15 +96,10 @@ func newDesired(parent ownership.Parent, object templating.Object, mapping *meta
 		Ref:        inventory.RefOfObject(full),
 		Kind:       kind,
 		Resource:   mapping.Resource,
-		Namespaced: namespaced(mapping),
 		Template:   int32(object.Origin.Index),
 		Hash:       hash,
 		Content:    full.Object,
-		Recreate:   object.Directives.OnImmutable == templating.ImmutableRecreate,
-		Once:       object.Directives.Once,
-		Orphan:     orphan,
-		ReadyWhen:  object.Directives.ReadyWhen,
-		OnConflict: object.Directives.OnConflict,
+		Directives: object.Directives,
 	}, nil
 }
 
@@ -144,6 +135,17 @@ func withoutLabels(value any) any {
 		return cleaned
 	}
 	return value
+}
+
+// Served returns the mapping of the kind of an existing object: in the version in which
+// it was applied, or in another one if that is no longer served. A NoMatch error means that
+// the API server serves no version of the kind, and therefore has no objects of it.
+func Served(mapper meta.RESTMapper, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return mapper.RESTMapping(kind.GroupKind())
+	}
+	return mapping, err
 }
 
 func namespaced(mapping *meta.RESTMapping) bool {

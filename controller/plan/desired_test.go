@@ -47,9 +47,8 @@ func TestNewDesired(t *testing.T) {
 		t.Errorf("the digests of equal objects are %s and %s, of another %s", first.Hash, same.Hash, other.Hash)
 	}
 	if first.Ref.String() != "ConfigMap ns/door-cam" || first.Kind.Version != "v1" || first.Resource.Resource != "configmaps" ||
-		!first.Namespaced ||
 		first.Template != 3 ||
-		!first.Recreate {
+		!first.Recreates() {
 		t.Errorf("got %+v", first)
 	}
 	owners := (&unstructured.Unstructured{Object: first.Content}).GetOwnerReferences()
@@ -58,7 +57,7 @@ func TestNewDesired(t *testing.T) {
 	}
 	orphan := want("a", templating.DeletionOrphan)
 	content := &unstructured.Unstructured{Object: orphan.Content}
-	if owners := content.GetOwnerReferences(); len(owners) > 0 || !orphan.Orphan {
+	if owners := content.GetOwnerReferences(); len(owners) > 0 || !orphan.Orphans() {
 		t.Errorf("the object to be orphaned is owned by %+v: garbage collection would remove it", owners)
 	}
 	if content.GetLabels()[v0.LabelDeletionPolicy] != v0.DeletionPolicyOrphan {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,7 +10,6 @@ import (
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/templating"
-	"akri.sh/akri/templating/readywhen"
 )
 
 // Action is what a step does.
@@ -48,10 +46,9 @@ func (a Action) String() string {
 // Desired is one rendered object.
 type Desired struct {
 	Ref inventory.Ref
-	// Kind, Resource and Namespaced identify the kind as the API server serves it.
-	Kind       schema.GroupVersionKind
-	Resource   schema.GroupVersionResource
-	Namespaced bool
+	// Kind and Resource identify the kind as the API server serves it.
+	Kind     schema.GroupVersionKind
+	Resource schema.GroupVersionResource
 	// Place is the path of the object's template in the Configuration; empty if that is
 	// not known.
 	Place string
@@ -61,20 +58,17 @@ type Desired struct {
 	Hash string
 	// Content is the whole object, owner reference and labels included.
 	Content map[string]any
-	// Recreate: delete the object and create it again if a field that differs is
-	// immutable.
-	Recreate bool
-	// Once: do not create the object again when it no longer exists.
-	Once bool
-	// Orphan: release the object when it is no longer desired. It has no owner, so
-	// garbage collection does not remove it.
-	Orphan bool
-	// ReadyWhen is the template's own condition of readiness; nil is the kind's
-	// standard.
-	ReadyWhen *readywhen.Condition
-	// OnConflict applies if the object exists and belongs to another owner.
-	OnConflict templating.OnConflict
+	// Directives are those of its template.
+	templating.Directives
 }
+
+// Recreates reports whether to delete the object and to create it again if a field that
+// differs is immutable.
+func (d *Desired) Recreates() bool { return d.OnImmutable == templating.ImmutableRecreate }
+
+// Orphans reports whether to release the object when it is no longer desired. It has no
+// owner, so garbage collection does not remove it.
+func (d *Desired) Orphans() bool { return d.DeletionPolicy == templating.DeletionOrphan }
 
 // Observed is what planning needs to know about an object in the API server.
 type Observed struct {
@@ -142,8 +136,10 @@ type Step struct {
 	// UID of the existing object; empty for Create, and for Delete if it is unknown
 	// whether the object exists.
 	UID types.UID
-	// Desired is nil for Delete and Release.
+	// Desired is nil if the object is not desired, or not known to be.
 	Desired *Desired
+	// Recorded is the entry in the inventory; it has no name if there is none.
+	Recorded v0.ResourceStatus
 	// Claim is the parent's claim to the object, and State what that says of its owner.
 	Claim ownership.Claim
 	State ownership.State
@@ -162,30 +158,33 @@ type Step struct {
 	TakeOver bool
 }
 
+// Entry returns the object's entry in the inventory, without what identifies the object
+// that was applied.
+func (s Step) Entry() v0.ResourceStatus {
+	return v0.ResourceStatus{
+		Group: s.Ref.Group, Version: s.Kind.Version, Kind: s.Ref.Kind, Namespace: s.Ref.Namespace, Name: s.Ref.Name,
+		Template: s.Desired.Template, Orphan: s.Desired.Orphans(),
+	}
+}
+
 // Changes reports whether a plan changes existing objects because of new templates
 // or values.
 func Changes(steps []Step) bool {
 	return slices.ContainsFunc(steps, func(step Step) bool { return step.Change })
 }
 
-// WithoutChanges returns the steps of a plan whose changes must wait. Objects are still
-// repaired, and a parent without objects gets its first.
-func WithoutChanges(steps []Step) []Step {
-	var rest []Step
-	for _, step := range steps {
-		switch {
-		case !step.Change:
-			rest = append(rest, step)
-		case step.Desired != nil:
-			step.Action, step.Reason = Hold, ""
-			rest = append(rest, step)
+// Withhold makes the changes of a plan wait. Objects are still repaired, and a parent
+// without objects gets its first.
+func Withhold(steps []Step) {
+	for i := range steps {
+		if steps[i].Change {
+			steps[i].Action, steps[i].Reason = Hold, ""
 		}
 	}
-	return rest
 }
 
-// Compute returns the plan: a step for each desired object in their order, then the
-// deletions, sorted.
+// Compute returns the plan: a step for each desired object in their order, then one for
+// each other object of the parent, sorted.
 func Compute(in Input) []Step {
 	recorded := inventory.Index(in.Recorded)
 	steps := make([]Step, 0, len(in.Desired))
@@ -199,49 +198,91 @@ func Compute(in Input) []Step {
 		observed, exists := in.Observed[want.Ref]
 		steps = append(steps, decide(in, want, observed, exists, recorded[want.Ref]))
 	}
-	if !in.Complete {
-		return steps // what Desired lacks may only have failed to render
-	}
 	return append(steps, unwanted(in, desired, recorded)...)
 }
 
 // unwanted returns the steps for the objects that the parent applied or owns and
-// that are no longer desired.
+// that are not desired.
 func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.Ref]v0.ResourceStatus) []Step {
 	var steps []Step
-	claim := ownership.Claim{Parent: in.Parent}
-	remove := func(action Action, ref inventory.Ref, version string, uid types.UID) {
-		steps = append(steps, Step{
-			Action: action,
-			Ref:    ref,
-			Kind:   schema.GroupVersionKind{Group: ref.Group, Version: version, Kind: ref.Kind},
-			UID:    uid,
-			Claim:  claim,
-			Reason: "no template renders it any more",
-			Change: true,
-		})
-	}
+	const reason = "no template renders it any more"
 	for ref, entry := range recorded {
-		action := Delete
-		if entry.Orphan {
-			action = Release
-		}
 		// An object that was announced and has no UID may exist. In the parent's
 		// namespace garbage collection finds it; elsewhere this step does.
-		if !desired[ref] && (entry.UID != "" || !in.Parent.Collected(entry.Namespace)) {
-			remove(action, ref, entry.Version, types.UID(entry.UID))
+		if desired[ref] || entry.UID == "" && in.Parent.Collected(entry.Namespace) {
+			continue
 		}
+		step := removal(in.Parent, entry, reason)
+		if !in.Complete { // what Desired lacks may only have failed to render
+			step.Action, step.Change = Keep, false
+		}
+		steps = append(steps, step)
 	}
 	for ref, observed := range in.Observed {
 		// Elsewhere, only the inventory counts: every object is in it before it exists.
-		known := recorded[ref].UID != "" || !in.Parent.Collected(ref.Namespace)
-		if !desired[ref] && !known && observed.ManagedFieldsHash != "" && claim.Deletes(observed.state()) && !observed.Terminating {
-			remove(Delete, ref, "", observed.UID)
+		known := desired[ref] || recorded[ref].UID != "" || !in.Parent.Collected(ref.Namespace)
+		step := removal(in.Parent, v0.ResourceStatus{
+			Group: ref.Group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: string(observed.UID),
+		}, reason)
+		if in.Complete && !known && observed.ManagedFieldsHash != "" && step.Claim.Deletes(observed.state()) && !observed.Terminating {
+			step.Recorded = recorded[ref]
+			steps = append(steps, step)
 		}
 	}
-	slices.SortFunc(steps, func(a, b Step) int {
-		return cmp.Or(cmp.Compare(a.Ref.Group, b.Ref.Group), cmp.Compare(a.Ref.Kind, b.Ref.Kind),
-			cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Name, b.Ref.Name))
-	})
+	slices.SortFunc(steps, func(a, b Step) int { return a.Ref.Compare(b.Ref) })
 	return steps
+}
+
+// removal returns the step that removes an object, given by its entry.
+func removal(parent ownership.Parent, entry v0.ResourceStatus, reason string) Step {
+	step := Step{
+		Action: Delete, Ref: inventory.RefOf(entry), Kind: inventory.KindOf(entry), UID: types.UID(entry.UID),
+		Recorded: entry, Claim: ownership.Claim{Parent: parent}, Reason: reason, Change: true,
+	}
+	if entry.Orphan {
+		step.Action = Release
+	}
+	return step
+}
+
+// Unrecorded returns entries for the objects that a plan would create where garbage
+// collection cannot remove them with their parent, and that the inventory lacks. They
+// must be in it before the plan is carried out: otherwise a crash leaks them.
+func Unrecorded(parent ownership.Parent, steps []Step) []v0.ResourceStatus {
+	var entries []v0.ResourceStatus
+	for _, step := range steps {
+		known := step.Recorded.Name != ""
+		if step.Action == Create && !step.Desired.Orphans() && !known && !parent.Collected(step.Ref.Namespace) {
+			entry := step.Entry()
+			entry.Reason = "about to be created"
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+// Teardown returns the plan for a parent that is being deleted: it deletes what garbage
+// collection cannot. If the parent is deleted without its objects, it disowns them, as
+// garbage collection does with those that it can delete.
+func Teardown(parent ownership.Parent, recorded []v0.ResourceStatus, orphans bool) []Step {
+	steps := make([]Step, 0, len(recorded))
+	for _, entry := range recorded {
+		step := removal(parent, entry, "its parent is being deleted")
+		switch {
+		case parent.Collected(entry.Namespace):
+			step.Action = Keep
+		case orphans && !entry.Orphan:
+			step.Action, step.Disown, step.Reason = Release, true, "its parent is being deleted without its objects"
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// NeedsFinalizer reports whether an inventory has an object that garbage collection
+// cannot remove with the parent.
+func NeedsFinalizer(parent ownership.Parent, recorded []v0.ResourceStatus) bool {
+	return slices.ContainsFunc(recorded, func(entry v0.ResourceStatus) bool {
+		return !entry.Orphan && !parent.Collected(entry.Namespace)
+	})
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,11 +22,17 @@ var (
 	service = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
 )
 
-func want(hash string) []Desired {
-	return []Desired{{Ref: ref, Kind: service, Hash: hash}}
+func want(hash string, directives ...templating.Directives) []Desired {
+	desired := Desired{Ref: ref, Kind: service, Hash: hash}
+	for _, set := range directives {
+		desired.Directives = set
+	}
+	return []Desired{desired}
 }
 
-func have(object Observed) map[inventory.Ref]Observed {
+// have is the object with the fields of the controller, which has not applied it if they are "".
+func have(object Observed, fields string) map[inventory.Ref]Observed {
+	object.ManagedFieldsHash = fields
 	return map[inventory.Ref]Observed{ref: object}
 }
 
@@ -35,317 +42,119 @@ func wrote(uid, hash, fields string) []v0.ResourceStatus {
 }
 
 func TestComputeForOneObject(t *testing.T) {
-	ours := Observed{UID: "1", Owner: us, ManagedFieldsHash: "f"}
-	cases := map[string]struct {
-		reason string
-		in     Input
-		hold   bool
-		expect []Action
+	terminated := have(Observed{UID: "1", Owner: us, Terminated: true}, "f")
+	far := inventory.Ref{Kind: "Service", Namespace: "far", Name: "door-cam"}
+	other := []v0.ResourceStatus{{Version: "v1", Kind: "Service", Namespace: "ns", Name: "other", UID: "2"}}
+	toOrphan := []v0.ResourceStatus{{Version: "v1", Kind: "Service", Namespace: "ns", Name: "door-cam", UID: "1", Orphan: true}}
+	announced := []v0.ResourceStatus{{Version: "v1", Kind: "Service", Namespace: "far", Name: "door-cam"}}
+	ours, applied, none := have(Observed{UID: "1", Owner: us}, "f"), wrote("1", "a", "f"), []v0.ResourceStatus(nil)
+	adopt, skip := templating.Directives{OnConflict: templating.ConflictAdopt}, templating.Directives{OnConflict: templating.ConflictSkip}
+	once, orphan := templating.Directives{Once: true}, templating.Directives{DeletionPolicy: templating.DeletionOrphan}
+	const held, replace, incomplete = "held", "replace", "incomplete"
+	for name, tc := range map[string]struct {
+		reason   string
+		desired  []Desired
+		observed map[inventory.Ref]Observed
+		recorded []v0.ResourceStatus
+		when     string // a rollout holds changes, terminated Pods are replaced, or not all is rendered
+		expect   string // the actions, and whether they are changes or repairs
 	}{
-		"new": {
-			reason: "what does not exist is created",
-			in:     Input{Desired: want("a"), Complete: true},
-			expect: []Action{Create},
-		},
-		"as rendered": {
-			reason: "same hash, same fields: no request is needed",
-			in:     Input{Desired: want("a"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
-			expect: []Action{Keep},
-		},
-		"template edited": {
-			reason: "the hash is not the one recorded",
-			in:     Input{Desired: want("b"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
-			expect: []Action{Update},
-		},
-		"field taken": {
-			reason: "a manager that changes the controller's field takes it out of the controller's set",
-			in: Input{
-				Desired:  want("a"),
-				Observed: have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}),
-				Recorded: wrote("1", "a", "f"),
-				Complete: true,
-			},
-			expect: []Action{Update},
-		},
-		"owner reference removed": {
-			reason: "its UID is that of the applied object, so it is the parent's and is repaired",
-			in: Input{Desired: want("a"), Observed: have(Observed{UID: "1", ManagedFieldsHash: "g"}),
-				Recorded: wrote("1", "a", "f"), Complete: true},
-			expect: []Action{Update},
-		},
-		"lost record": {
-			reason: "the controller crashed before it wrote the status; the owner reference names the parent",
-			in:     Input{Desired: want("a"), Observed: have(ours), Complete: true},
-			expect: []Action{Update},
-		},
-		"another owner's": {
-			reason: "it belongs to another parent",
-			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other", ManagedFieldsHash: "f"}), Complete: true},
-			expect: []Action{Conflict},
-		},
-		"replaced by another owner": {
-			reason: "same name, other UID: the record is about another object",
-			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other"}), Recorded: wrote("1", "a", "f"), Complete: true},
-			expect: []Action{Conflict},
-		},
-		"the former parent's, being deleted": {
-			reason: "it disappears by itself: a device that is plugged in again waits for that",
-			in: Input{
-				Desired:  want("a"),
-				Observed: have(Observed{UID: "2", Owner: "former", Parent: cam.ByName(), Terminating: true}),
-				Complete: true,
-			},
-			expect: []Action{Wait},
-		},
-		"another owner's, being deleted": {
-			reason: "its labels name another parent",
-			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other", Terminating: true}), Complete: true},
-			expect: []Action{Conflict},
-		},
-		"unowned, to be adopted": {
-			reason: "the template says so, whether or not the object has the controller's label",
-			in: Input{
-				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", OnConflict: templating.ConflictAdopt}},
-				Observed: have(Observed{UID: "2"}),
-				Complete: true,
-			},
-			expect: []Action{Update},
-		},
-		"another owner's, to be adopted": {
-			reason: "only unowned objects can be adopted",
-			in: Input{
-				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", OnConflict: templating.ConflictAdopt}},
-				Observed: have(Observed{UID: "2", Owner: "other"}),
-				Complete: true,
-			},
-			expect: []Action{Conflict},
-		},
-		"another owner's, to be skipped": {
-			reason: "the template accepts that",
-			in: Input{
-				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", OnConflict: templating.ConflictSkip}},
-				Observed: have(Observed{UID: "2", Owner: "other"}),
-				Complete: true,
-			},
-			expect: []Action{Skip},
-		},
-		"once, and gone by itself": {
-			reason: "a Job that its TTL removed is not run again",
-			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Hash: "a", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
-			expect: []Action{Keep},
-		},
-		"once, and edited since": {
-			reason: "another object is desired",
-			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Hash: "b", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
-			expect: []Action{Create},
-		},
-		"once, and never created": {
-			reason: "it has not been created yet",
-			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Hash: "a", Once: true}}, Recorded: wrote("", "a", ""), Complete: true},
-			expect: []Action{Create},
-		},
-		"a terminated Pod": {
-			reason: "it is replaced when its back-off has expired",
-			in: Input{
-				Desired:           want("a"),
-				Observed:          have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Terminated: true}),
-				Recorded:          wrote("1", "a", "f"),
-				Complete:          true,
-				ReplaceTerminated: true,
-			},
-			expect: []Action{Recreate},
-		},
-		"a terminated Pod, in back-off": {
-			reason: "it is not replaced earlier, even if its template was edited",
-			in: Input{
-				Desired:  want("b"),
-				Observed: have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Terminated: true}),
-				Recorded: wrote("1", "a", "f"),
-				Complete: true,
-			},
-			expect: []Action{Keep},
-		},
-		"a terminated Pod, created once": {
-			reason: "the template says so",
-			in: Input{
-				Desired:           []Desired{{Ref: ref, Kind: service, Hash: "a", Once: true}},
-				Observed:          have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Terminated: true}),
-				Recorded:          wrote("1", "a", "f"),
-				Complete:          true,
-				ReplaceTerminated: true,
-			},
-			expect: []Action{Keep},
-		},
-		"skipped, and deleted by its owner": {
-			reason: "it is missing, which a rollout does not hold up",
-			in: Input{
-				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", OnConflict: templating.ConflictSkip}},
-				Recorded: wrote("", "", ""),
-				Complete: true,
-			},
-			hold:   true,
-			expect: []Action{Create},
-		},
-		"to be orphaned, record lost": {
-			reason: "it has no owner, but the controller owns its fields",
-			in: Input{
-				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", Orphan: true}},
-				Observed: have(Observed{UID: "1", ManagedFieldsHash: "f", Parent: cam.ByName(), Confirmed: true}),
-				Complete: true,
-			},
-			expect: []Action{Update},
-		},
-		"to be orphaned, another parent's": {
-			reason: "two parents must not apply one object in turn",
-			in: Input{
-				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", Orphan: true}},
-				Observed: have(Observed{UID: "1", ManagedFieldsHash: "f", Parent: ownership.Parent{UID: "door"}.ByName(), Confirmed: true}),
-				Complete: true,
-			},
-			expect: []Action{Conflict},
-		},
-		"recorded, but never applied": {
-			reason: "others can write the record; the object does not confirm it",
-			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1"}), Recorded: wrote("1", "a", "f"), Complete: true},
-			expect: []Action{Conflict},
-		},
-		"the former parent's": {
-			reason: "its owner no longer exists, so garbage collection deletes it",
-			in: Input{
-				Desired:  want("a"),
-				Observed: have(Observed{UID: "2", Owner: "former", Parent: cam.ByName(), Confirmed: true}),
-				Complete: true,
-			},
-			expect: []Action{Wait},
-		},
-		"labelled in another namespace": {
-			reason: "objects elsewhere are in the inventory before they exist",
-			in: Input{Complete: true, Observed: map[inventory.Ref]Observed{
-				{Kind: "Service", Namespace: "far", Name: "door-cam"}: {UID: "2", Owner: us, ManagedFieldsHash: "f"},
-			}},
-			expect: nil,
-		},
+		"new":             {"what does not exist is created", want("a"), nil, none, "", "create"},
+		"as rendered":     {"same hash, same fields: no request is needed", want("a"), ours, applied, "", "keep"},
+		"template edited": {"the hash is not the one recorded", want("b"), ours, applied, "", "update change"},
+		"field taken": {"a manager that changes the controller's field takes it out of the controller's set",
+			want("a"), have(Observed{UID: "1", Owner: us}, "g"), applied, "", "update repair"},
+		"owner reference removed": {"its UID is that of the applied object, so it is the parent's and is repaired",
+			want("a"), have(Observed{UID: "1"}, "g"), applied, "", "update repair"},
+		"all fields taken": {"its owner is the parent", want("a"), have(Observed{UID: "1", Owner: us}, ""), applied, "", "update repair"},
+		"gone":             {"another client has deleted it", want("a"), nil, applied, "", "create repair"},
+		"being recreated":  {"the controller has deleted it", want("a"), nil, wrote("1", "", ""), "", "create"},
+		"lost record": {"the controller crashed before it wrote the status; the owner reference names the parent",
+			want("a"), ours, none, "", "update change"},
+		"another owner's": {"it belongs to another parent", want("a"), have(Observed{UID: "2", Owner: "other"}, "f"), none, "", "conflict"},
+		"replaced by another owner": {"same name, other UID: the record is about another object",
+			want("a"), have(Observed{UID: "2", Owner: "other"}, ""), applied, "", "conflict"},
+		"the former parent's, being deleted": {"it disappears by itself: a device that is plugged in again waits for that",
+			want("a"), have(Observed{UID: "2", Owner: "former", Parent: cam.ByName(), Terminating: true}, ""), none, "", "wait"},
+		"the former parent's": {"its owner no longer exists, so garbage collection deletes it",
+			want("a"), have(Observed{UID: "2", Owner: "former", Parent: cam.ByName(), Confirmed: true}, ""), none, "", "wait"},
+		"another owner's, being deleted": {"its labels name another parent",
+			want("a"), have(Observed{UID: "2", Owner: "other", Terminating: true}, ""), none, "", "conflict"},
+		"unowned, to be adopted": {"the template says so, whether or not the object has the controller's label",
+			want("a", adopt), have(Observed{UID: "2"}, ""), none, "", "update change"},
+		"another owner's, to be adopted": {"only unowned objects can be adopted",
+			want("a", adopt), have(Observed{UID: "2", Owner: "other"}, ""), none, "", "conflict"},
+		"another owner's, to be skipped": {"the template accepts that",
+			want("a", skip), have(Observed{UID: "2", Owner: "other"}, ""), none, "", "skip"},
+		"skipped, and deleted by its owner": {"it is missing, which a rollout does not hold up",
+			want("a", skip), nil, wrote("", "", ""), held, "create"},
+		"recorded, but never applied": {"others can write the record; the object does not confirm it",
+			want("a"), have(Observed{UID: "1"}, ""), applied, "", "conflict"},
+		"terminating": {"an object that is being deleted cannot be repaired; a new one follows it",
+			want("a"), have(Observed{UID: "1", Owner: us, Terminating: true}, ""), applied, "", "wait"},
+
+		"once, and gone by itself": {"a Job that its TTL removed is not run again", want("a", once), nil, applied, "", "keep"},
+		"once, and edited since":   {"another object is desired", want("b", once), nil, applied, "", "create"},
+		"once, and never created":  {"it has not been created yet", want("a", once), nil, wrote("", "a", ""), "", "create change"},
+		"a terminated Pod":         {"it is replaced when its back-off has expired", want("a"), terminated, applied, replace, "recreate"},
+		"a terminated Pod, in back-off": {"it is not replaced earlier, even if its template was edited",
+			want("b"), terminated, applied, "", "keep"},
+		"a terminated Pod, created once": {"the template says so", want("a", once), terminated, applied, replace, "keep"},
+
+		"to be orphaned, record lost": {"it has no owner, but the controller owns its fields",
+			want("a", orphan), have(Observed{UID: "1", Parent: cam.ByName(), Confirmed: true}, "f"), none, "", "update change"},
+		"to be orphaned, another parent's": {"two parents must not apply one object in turn", want("a", orphan),
+			have(Observed{UID: "1", Parent: ownership.Parent{NamespacedName: types.NamespacedName{Name: "door"}}, Confirmed: true}, "f"),
+			none, "", "conflict"},
+		"orphaned": {"no template renders it any more, and it stays", nil, have(Observed{UID: "1"}, "f"), toOrphan, "", "release change"},
+
+		"template removed":                {"what was applied and is no longer rendered is deleted", nil, ours, applied, "", "delete change"},
+		"template removed, watch stopped": {"the inventory alone is enough to find it", nil, nil, applied, "", "delete change"},
+		"template removed, record lost":   {"its owner reference names us", nil, ours, none, "", "delete change"},
+		"template removed, apply of unknown outcome": {"the record has no UID, but the object was created: its owner reference names us",
+			nil, ours, wrote("", "", ""), "", "delete change"},
+		"never applied, no longer desired": {"there is nothing to delete", nil, nil, wrote("", "", ""), "", ""},
+		"announced elsewhere, no longer desired": {"it may have been created before a crash, and garbage collection would not find it",
+			nil, nil, announced, "", "delete change"},
+		"labelled in another namespace": {"objects elsewhere are in the inventory before they exist", nil,
+			map[inventory.Ref]Observed{far: {UID: "2", Owner: us, ManagedFieldsHash: "f"}}, none, "", ""},
 		"an owner reference to the parent, never applied": {
-			reason: "another client has created it for the parent; garbage collection deletes it",
-			in:     Input{Observed: have(Observed{UID: "2", Owner: us}), Complete: true},
-			expect: nil,
-		},
-		"orphaned": {
-			reason: "no template renders it any more, and it stays",
-			in: Input{Observed: have(Observed{UID: "1", ManagedFieldsHash: "f"}), Complete: true, Recorded: []v0.ResourceStatus{
-				{Version: "v1", Kind: "Service", Namespace: "ns", Name: "door-cam", UID: "1", Orphan: true},
-			}},
-			expect: []Action{Release},
-		},
-		"terminating": {
-			reason: "an object that is being deleted cannot be repaired; a new one follows it",
-			in: Input{
-				Desired:  want("a"),
-				Observed: have(Observed{UID: "1", Owner: us, Terminating: true}),
-				Recorded: wrote("1", "a", "f"),
-				Complete: true,
-			},
-			expect: []Action{Wait},
-		},
-		"template removed": {
-			reason: "what was applied and is no longer rendered is deleted",
-			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
-			expect: []Action{Delete},
-		},
-		"template removed, watch stopped": {
-			reason: "the inventory alone is enough to find it",
-			in:     Input{Recorded: wrote("1", "a", "f"), Complete: true},
-			expect: []Action{Delete},
-		},
-		"template removed, record lost": {
-			reason: "its owner reference names us",
-			in:     Input{Observed: have(ours), Complete: true},
-			expect: []Action{Delete},
-		},
-		"template removed, apply of unknown outcome": {
-			reason: "the record has no UID, but the object was created: its owner reference names us",
-			in:     Input{Observed: have(ours), Recorded: wrote("", "", ""), Complete: true},
-			expect: []Action{Delete},
-		},
-		"never applied, no longer desired": {
-			reason: "there is nothing to delete",
-			in:     Input{Recorded: wrote("", "", ""), Complete: true},
-			expect: nil,
-		},
-		"announced elsewhere, no longer desired": {
-			reason: "it may have been created before a crash, and garbage collection would not find it",
-			in: Input{Complete: true, Recorded: []v0.ResourceStatus{
-				{Version: "v1", Kind: "Service", Namespace: "far", Name: "door-cam"},
-			}},
-			expect: []Action{Delete},
-		},
-		"labelled by another client": {
-			reason: "the labels alone do not make it the parent's",
-			in:     Input{Observed: have(Observed{UID: "2"}), Complete: true},
-			expect: nil,
-		},
-		"template edited, to be held": {
-			reason: "the rollout gate holds it",
-			in:     Input{Desired: want("b"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
-			hold:   true,
-			expect: []Action{Hold},
-		},
-		"template added, to be held": {
-			reason: "the parent has objects already",
-			in: Input{Desired: want("a"), Complete: true, Recorded: []v0.ResourceStatus{
-				{Version: "v1", Kind: "Service", Namespace: "ns", Name: "other", UID: "2"},
-			}},
-			hold:   true,
-			expect: []Action{Hold},
-		},
-		"template removed, to be held": {
-			reason: "it is deleted when the others change",
-			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
-			hold:   true,
-			expect: nil,
-		},
-		"field taken, to be held": {
-			reason: "a repair does not make anything unavailable",
-			in: Input{
-				Desired:  want("a"),
-				Observed: have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}),
-				Recorded: wrote("1", "a", "f"),
-				Complete: true,
-			},
-			hold:   true,
-			expect: []Action{Update},
-		},
-		"gone, to be held": {
-			reason: "a missing object is already unavailable",
-			in:     Input{Desired: want("b"), Recorded: wrote("1", "a", "f"), Complete: true},
-			hold:   true,
-			expect: []Action{Create},
-		},
-		"new parent, to be held": {
-			reason: "it has nothing that could become unavailable",
-			in:     Input{Desired: want("a"), Complete: true},
-			hold:   true,
-			expect: []Action{Create},
-		},
-		"incomplete": {
-			reason: "a failed render must not look like a removed template",
-			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f")},
-			expect: nil,
-		},
-	}
-	for name, tc := range cases {
+			"another client has created it for the parent; garbage collection deletes it",
+			nil, have(Observed{UID: "2", Owner: us}, ""), none, "", ""},
+		"labelled by another client": {"the labels alone do not make it the parent's", nil, have(Observed{UID: "2"}, ""), none, "", ""},
+		"incomplete":                 {"a failed render must not look like a removed template", nil, ours, applied, incomplete, "keep"},
+		"incomplete, record lost":    {"the same", nil, ours, none, incomplete, ""},
+
+		"template edited, to be held":  {"the rollout gate holds it", want("b"), ours, applied, held, "hold change"},
+		"template added, to be held":   {"the parent has objects already", want("a"), nil, other, held, "hold change, hold change"},
+		"template removed, to be held": {"it is deleted when the others change", nil, ours, applied, held, "hold change"},
+		"field taken, to be held": {"a repair does not make anything unavailable",
+			want("a"), have(Observed{UID: "1", Owner: us}, "g"), applied, held, "update repair"},
+		"gone, to be held":       {"a missing object is already unavailable", want("b"), nil, applied, held, "create"},
+		"new parent, to be held": {"it has nothing that could become unavailable", want("a"), nil, none, held, "create"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			tc.in.Parent = cam
-			steps := Compute(tc.in)
-			if tc.hold {
-				steps = WithoutChanges(steps)
+			steps := Compute(Input{
+				Parent: cam, Desired: tc.desired, Observed: tc.observed, Recorded: tc.recorded,
+				Complete: tc.when != incomplete, ReplaceTerminated: tc.when == replace,
+			})
+			changes := Changes(steps)
+			if tc.when == held {
+				Withhold(steps)
 			}
-			var got []Action
+			var got []string
 			for _, step := range steps {
-				got = append(got, step.Action)
+				text := step.Action.String()
+				if step.Change {
+					text += " change"
+				}
+				if step.Repair {
+					text += " repair"
+				}
+				got = append(got, text)
 			}
-			if diff := cmp.Diff(tc.expect, got); diff != "" {
-				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
+			if text := strings.Join(got, ", "); text != tc.expect || changes != strings.Contains(text, "change") {
+				t.Errorf("%s: got %q, want %q; changes: %t", tc.reason, text, tc.expect, changes)
 			}
 		})
 	}
@@ -372,58 +181,28 @@ func TestDeletionsComeLastAndSorted(t *testing.T) {
 	}
 }
 
-func TestChangesAndRepairs(t *testing.T) {
-	ours := Observed{UID: "1", Owner: us, ManagedFieldsHash: "f"}
-	for name, tc := range map[string]struct {
-		in              Input
-		changes, repair bool
-	}{
-		"nothing to do":   {in: Input{Desired: want("a"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true}},
-		"first objects":   {in: Input{Desired: want("a"), Complete: true}},
-		"template edited": {in: Input{Desired: want("b"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true}, changes: true},
-		"template gone":   {in: Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true}, changes: true},
-		"field taken": {in: Input{
-			Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us}), Recorded: wrote("1", "a", "f"), Complete: true,
-		}, repair: true},
-		"object gone":     {in: Input{Desired: want("a"), Recorded: wrote("1", "a", "f"), Complete: true}, repair: true},
-		"being recreated": {in: Input{Desired: want("a"), Recorded: wrote("1", "", ""), Complete: true}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tc.in.Parent = cam
-			steps := Compute(tc.in)
-			if got := Changes(steps); got != tc.changes {
-				t.Errorf("changes: %v, want %v", got, tc.changes)
-			}
-			if got := len(steps) > 0 && steps[0].Repair; got != tc.repair {
-				t.Errorf("repair: %v, want %v", got, tc.repair)
-			}
-		})
-	}
-}
-
 // What kubectl has set is taken over only if the controller's fields have changed in an
 // object that it applied.
 func TestTakeOver(t *testing.T) {
-	with := func(managedFieldsHash string) Observed {
-		return Observed{UID: "1", Owner: us, ManagedFieldsHash: managedFieldsHash, Edited: true}
-	}
 	for name, tc := range map[string]struct {
-		have     Observed
+		fields   string
+		edited   bool
 		recorded []v0.ResourceStatus
 		adopt    templating.OnConflict
 		takeOver bool
 	}{
-		"changed":         {have: with("g"), recorded: wrote("1", "a", "f"), takeOver: true},
-		"both":            {have: with("g"), recorded: wrote("1", "b", "f"), takeOver: true},
-		"template edited": {have: with("f"), recorded: wrote("1", "b", "f")},
-		"not by kubectl":  {have: Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}, recorded: wrote("1", "a", "f")},
-		"no fields left":  {have: with(""), recorded: wrote("1", "a", "f"), takeOver: true},
-		"to be adopted":   {have: Observed{UID: "1", Edited: true}, adopt: templating.ConflictAdopt},
+		"changed":         {fields: "g", edited: true, recorded: wrote("1", "a", "f"), takeOver: true},
+		"both":            {fields: "g", edited: true, recorded: wrote("1", "b", "f"), takeOver: true},
+		"template edited": {fields: "f", edited: true, recorded: wrote("1", "b", "f")},
+		"not by kubectl":  {fields: "g", recorded: wrote("1", "a", "f")},
+		"no fields left":  {edited: true, recorded: wrote("1", "a", "f")},
+		"to be adopted":   {edited: true, adopt: templating.ConflictAdopt},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desired := want("a")
-			desired[0].OnConflict = tc.adopt
-			steps := Compute(Input{Parent: cam, Desired: desired, Observed: have(tc.have), Recorded: tc.recorded, Complete: true})
+			steps := Compute(Input{
+				Parent: cam, Desired: want("a", templating.Directives{OnConflict: tc.adopt}),
+				Observed: have(Observed{UID: "1", Owner: us, Edited: tc.edited}, tc.fields), Recorded: tc.recorded, Complete: true,
+			})
 			if len(steps) != 1 || steps[0].Action != Update || steps[0].TakeOver != tc.takeOver {
 				t.Errorf("got %+v, want an update, take over: %v", steps, tc.takeOver)
 			}

@@ -12,11 +12,12 @@ import (
 func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.ResourceStatus) Step {
 	state := have.state()
 	step := Step{
-		Ref:     want.Ref,
-		Kind:    want.Kind,
-		UID:     have.UID,
-		Desired: want,
-		State:   state,
+		Ref:      want.Ref,
+		Kind:     want.Kind,
+		UID:      have.UID,
+		Desired:  want,
+		Recorded: recorded,
+		State:    state,
 		Claim: ownership.Claim{
 			Parent:     in.Parent,
 			Applied:    types.UID(recorded.UID),
@@ -69,7 +70,7 @@ func adoption(want *Desired) ownership.Adoption {
 	switch {
 	case want.OnConflict == templating.ConflictAdopt:
 		return ownership.AdoptAny
-	case want.Orphan: // it has no owner, so a lost record leaves only its fields
+	case want.Orphans(): // it has no owner, so a lost record leaves only its fields
 		return ownership.AdoptApplied
 	}
 	return ownership.AdoptNone
@@ -97,6 +98,5 @@ func lost(have Observed, recorded v0.ResourceStatus) bool {
 // takesOver reports whether somebody may have replaced list entries of an object that was
 // applied before.
 func takesOver(have Observed, recorded v0.ResourceStatus) bool {
-	applied := have.ManagedFieldsHash != "" || recorded.UID == string(have.UID)
-	return have.Edited && applied && lost(have, recorded)
+	return have.Edited && have.ManagedFieldsHash != "" && lost(have, recorded)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,203 +24,72 @@ func names(n int) []string {
 	return all
 }
 
-type woken []string
-
-func (w *woken) wake(name types.NamespacedName) { *w = append(*w, name.Name) }
-
-func (w *woken) take() []string {
-	taken := slices.Clone(*w)
-	*w = nil
-	return taken
-}
-
-func TestMaxUnavailable(t *testing.T) {
-	for _, test := range []struct {
-		max       intstr.IntOrString
-		instances int
-		want      int
-	}{
-		{intstr.FromInt32(3), 100, 3},
-		{intstr.FromString("25%"), 10, 2},
-		{intstr.FromString("1%"), 10, 1},
-		{intstr.FromString("100%"), 7, 7},
-	} {
-		if got, err := MaxUnavailable(test.max, test.instances); err != nil || got != test.want {
-			t.Errorf("%v of %d: %d, %v; want %d", test.max.String(), test.instances, got, err, test.want)
-		}
-	}
-}
-
-// newGate returns a Gate that knows the Instances of one Configuration.
-func newGate(w *woken, all []string) *Gate {
-	gate := NewGate(w.wake)
-	gate.SetInstances(cameras, "ns", all, one)
-	return gate
-}
-
-func (w *woken) expect(t *testing.T, want ...string) {
-	t.Helper()
-	if got := w.take(); !slices.Equal(got, want) {
-		t.Errorf("woke %v, want %v", got, want)
-	}
-}
-
-func TestNonePassesBeforeAllAreReported(t *testing.T) {
-	var w woken
-	all := names(3)
-	gate := newGate(&w, all)
-	gate.Observe(cameras, all[0], true)
-	if gate.TryAcquire(cameras, all[0], one) {
-		t.Fatal("passed although the others have not been reported")
-	}
-	gate.Observe(cameras, all[1], true)
-	w.expect(t)
-	gate.Observe(cameras, all[2], true)
-	w.expect(t, all[0])
-	if !gate.TryAcquire(cameras, all[0], one) {
-		t.Fatal("did not pass although all are ready")
-	}
-}
-
-func TestNonePassesBeforeTheMembersAreKnown(t *testing.T) {
-	var w woken
-	all, gate := names(2), NewGate(w.wake)
-	for _, name := range all {
-		gate.Observe(cameras, name, true)
-	}
-	if gate.TryAcquire(cameras, all[0], one) {
-		t.Error("passed although there may be more Instances")
-	}
-	gate.SetInstances(cameras, "ns", all, one)
-	w.expect(t, all[0])
-}
-
-func TestTheUnavailableGoFirstAndCount(t *testing.T) {
-	var w woken
-	all := names(3)
-	gate := newGate(&w, all)
-	gate.Observe(cameras, all[0], true)
-	gate.Observe(cameras, all[1], true)
-	gate.Observe(cameras, all[2], false)
-	if gate.TryAcquire(cameras, all[0], one) {
-		t.Error("passed although another is not ready")
-	}
-	if !gate.TryAcquire(cameras, all[2], one) {
-		t.Error("the one that is not ready must wait")
-	}
-	gate.Report(cameras, all[2], true)
-	w.expect(t, all[0])
-}
-
-func TestAnInstanceThatBreaksWhileWaitingPasses(t *testing.T) {
-	all := names(2)
-	gate := newGate(new(woken), all)
-	gate.Observe(cameras, all[0], true)
-	gate.Observe(cameras, all[1], false)
-	if gate.TryAcquire(cameras, all[0], one) {
-		t.Fatal("passed although another is not ready")
-	}
-	gate.Observe(cameras, all[0], false)
-	if !gate.TryAcquire(cameras, all[0], one) {
-		t.Error("must wait although it is not ready")
-	}
-}
-
-// A device that has gone holds up no other: whether it was broken, was never
-// reported, or was about to be changed.
-func TestAnUnpluggedDeviceHoldsUpNone(t *testing.T) {
-	for name, before := range map[string]func(*Gate, string){
-		"broken":         func(gate *Gate, name string) { gate.Observe(cameras, name, false) },
-		"never reported": func(*Gate, string) {},
-		"being changed": func(gate *Gate, name string) {
-			gate.Observe(cameras, name, true)
-			gate.TryAcquire(cameras, name, one)
-		},
+// Each script is a list of events and of what must follow. "list", "ready", "broken" and
+// "reports" are what the gate is told; "passes" and "waits", what it answers; "woke", whom it
+// wakes because of the event before.
+func TestScripts(t *testing.T) {
+	for name, script := range map[string]string{
+		"none passes before all are reported":      "list a b c; ready a; waits a; ready b; ready c; woke a; passes a",
+		"none passes before the members are known": "ready a; ready b; waits a; list a b; woke a",
+		"the unavailable go first, and count":      "list a b c; ready a; ready b; broken c; waits a; passes c; reports c; woke a",
+		"what breaks while it waits passes":        "list a b; ready a; broken b; waits a; broken a; passes a",
+		// A device that has gone holds up no other.
+		"a broken one goes":        "list a b; ready a; broken b; waits a; gone b; woke a",
+		"an unreported one goes":   "list a b; ready a; waits a; gone b; woke a",
+		"one goes while changed":   "list a b; ready a; ready b; passes b; waits a; gone b; woke a",
+		"one has gone, not listed": "list a b; gone b; list a b; ready a; waits a; list a; woke a; passes a",
+		"one is newer than a list": "list a; ready a; ready new; list a; broken new; waits a",
+		// So does one that does not use its turn, because its templates cannot be rendered.
+		"an unused turn goes to the next": "list a b c; ready a; ready b; ready c; passes a; waits b; waits c; " +
+			"reports a; woke b; ends a; ends b; woke c; passes c",
+		"a new limit counts at once": "limit 100%; list a b c d; ready a; ready b; ready c; ready d; " +
+			"limit 1; passes a; waits b; waits c; limit 50%; list a b c d; woke b",
+		"a percentage is rounded down": "limit 50%; list a b c; ready a; ready b; ready c; passes a; waits b",
+		"but never to 0":               "limit 1%; list a b; ready a; ready b; passes a; waits b",
+		"without a limit none waits":   "list a b; ready a; waits a; forget; woke a",
 	} {
 		t.Run(name, func(t *testing.T) {
-			var w woken
-			all := names(2)
-			gate := newGate(&w, all)
-			gate.Observe(cameras, all[0], true)
-			before(gate, all[1])
-			if gate.TryAcquire(cameras, all[0], one) {
-				t.Error("passed although the other is not ready")
+			limit, woken := one, []string{}
+			gate := NewGate(func(name types.NamespacedName) { woken = append(woken, name.Name) })
+			for event := range strings.SplitSeq(script, "; ") {
+				verb, rest, _ := strings.Cut(event, " ")
+				if verb == "woke" {
+					if got := strings.Join(woken, " "); got != rest {
+						t.Errorf("woke %q, want %q", got, rest)
+					}
+					woken = nil
+					continue
+				}
+				if len(woken) > 0 {
+					t.Errorf("woke %v before %q", woken, event)
+				}
+				switch verb {
+				case "limit":
+					limit = intstr.Parse(rest)
+				case "list":
+					gate.SetInstances(cameras, "ns", strings.Fields(rest), limit)
+				case "ready", "broken":
+					gate.Observe(cameras, rest, verb == "ready")
+				case "passes", "waits":
+					if passes := gate.TryAcquire(cameras, rest, limit); passes != (verb == "passes") {
+						t.Errorf("%s: passes: %t", event, passes)
+					}
+				case "reports":
+					gate.Report(cameras, rest, true)
+				case "ends":
+					gate.Done(cameras, rest)
+				case "gone":
+					gate.RemoveInstance(cameras, rest)
+				case "forget":
+					if gate.Forget(cameras); gate.Len() != 0 {
+						t.Error("the Configuration is remembered")
+					}
+				}
 			}
-			gate.RemoveInstance(cameras, all[1])
-			w.expect(t, all[0])
+			if len(woken) > 0 {
+				t.Errorf("woke %v at the end", woken)
+			}
 		})
-	}
-}
-
-// The same if the list of Instances is older than the event.
-func TestAnOldListHoldsUpNone(t *testing.T) {
-	var w woken
-	all := names(2)
-	gate := newGate(&w, all)
-	gate.RemoveInstance(cameras, all[1])
-	gate.SetInstances(cameras, "ns", all, one)
-	gate.Observe(cameras, all[0], true)
-	if gate.TryAcquire(cameras, all[0], one) {
-		t.Error("passed although the list has another")
-	}
-	gate.Observe(cameras, "new", true)
-	gate.SetInstances(cameras, "ns", all[:1], one)
-	w.expect(t, all[0])
-	gate.Report(cameras, "new", false) // is not forgotten because it is newer than the list
-	if gate.TryAcquire(cameras, all[0], one) {
-		t.Error("passed although a new one is not ready")
-	}
-}
-
-// An Instance that does not use its turn, because its templates cannot be rendered,
-// holds up no other.
-func TestAnUnusedTurnGoesToTheNext(t *testing.T) {
-	var w woken
-	all := names(3)
-	gate := newGate(&w, all)
-	for _, name := range all {
-		gate.Observe(cameras, name, true)
-	}
-	gate.TryAcquire(cameras, all[0], one)
-	gate.TryAcquire(cameras, all[1], one)
-	gate.TryAcquire(cameras, all[2], one)
-	gate.Report(cameras, all[0], true)
-	w.expect(t, all[1])
-	gate.Done(cameras, all[0]) // it had no turn
-	w.expect(t)
-	gate.Done(cameras, all[1])
-	w.expect(t, all[2])
-	if !gate.TryAcquire(cameras, all[2], one) {
-		t.Error("must wait in its turn")
-	}
-}
-
-// A new limit counts at once.
-func TestTheLimitChanges(t *testing.T) {
-	var w woken
-	all := names(4)
-	gate := NewGate(w.wake)
-	gate.SetInstances(cameras, "ns", all, intstr.FromString("100%"))
-	for _, name := range all {
-		gate.Observe(cameras, name, true)
-	}
-	if !gate.TryAcquire(cameras, all[0], one) || gate.TryAcquire(cameras, all[1], one) || gate.TryAcquire(cameras, all[2], one) {
-		t.Error("the limit is not the one of the templates")
-	}
-	gate.SetInstances(cameras, "ns", all, intstr.FromString("50%"))
-	w.expect(t, all[1])
-}
-
-func TestWithoutLimitNoneWaits(t *testing.T) {
-	var w woken
-	all := names(2)
-	gate := newGate(&w, all)
-	gate.Observe(cameras, all[0], true)
-	gate.TryAcquire(cameras, all[0], one)
-	gate.Forget(cameras)
-	w.expect(t, all[0])
-	if gate.Len() != 0 {
-		t.Error("the Configuration is remembered")
 	}
 }
 
@@ -307,22 +177,6 @@ func TestPassesPerInstance(t *testing.T) {
 		few, many := float64(rollOut(50, limit))/50, float64(rollOut(5000, limit))/5000
 		if many > 1.1*few {
 			t.Errorf("limit %s: %.2f passes for each of 5000 Instances, %.2f for each of 50", limit.String(), many, few)
-		}
-	}
-}
-
-// BenchmarkRollout measures the gate's share of a rollout for each Instance. The
-// figures for 50 and for 5000 Instances are to be about the same.
-func BenchmarkRollout(b *testing.B) {
-	for _, n := range []int{50, 5000} {
-		for _, limit := range []intstr.IntOrString{one, intstr.FromString("25%")} {
-			b.Run(fmt.Sprintf("%d/%s", n, limit.String()), func(b *testing.B) {
-				b.ReportAllocs()
-				for range b.N {
-					rollOut(n, limit)
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/Instance")
-			})
 		}
 	}
 }

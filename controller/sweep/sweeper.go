@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,10 +65,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 // it has removed. It continues after an error.
 func (s *Sweeper) Sweep(ctx context.Context) (removed int, err error) {
 	resources, err := s.resources()
-	var failures []error
-	if err != nil {
-		failures = append(failures, err)
-	}
+	failures := []error{err}
 	for _, resource := range resources {
 		n, err := s.sweep(ctx, resource)
 		removed += n
@@ -90,19 +86,14 @@ func (s *Sweeper) resources() ([]schema.GroupVersionResource, error) {
 	if err != nil {
 		err = fmt.Errorf("list the kinds of the API server: %w", err)
 	}
+	all, invalid := discovery.GroupVersionResources(discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists))
 	var resources []schema.GroupVersionResource
-	for _, list := range lists {
-		version, parseErr := schema.ParseGroupVersion(list.GroupVersion)
-		if parseErr != nil || version.Group == v0.GroupVersion.Group {
-			continue
-		}
-		for _, resource := range list.APIResources {
-			if slices.Contains(resource.Verbs, "list") && slices.Contains(resource.Verbs, "delete") {
-				resources = append(resources, version.WithResource(resource.Name))
-			}
+	for resource := range all {
+		if resource.Group != v0.GroupVersion.Group {
+			resources = append(resources, resource)
 		}
 	}
-	return resources, err
+	return resources, errors.Join(err, invalid)
 }
 
 func (s *Sweeper) sweep(ctx context.Context, resource schema.GroupVersionResource) (removed int, err error) {
@@ -117,33 +108,28 @@ func (s *Sweeper) sweep(ctx context.Context, resource schema.GroupVersionResourc
 		}
 		for i := range page.Items {
 			stray, err := s.stray(ctx, &page.Items[i])
+			if err == nil && stray {
+				err = s.remove(ctx, resource, &page.Items[i])
+			}
 			if err != nil {
 				return removed, err
 			}
-			if !stray {
-				continue
+			if stray {
+				removed++
 			}
-			if err := s.remove(ctx, resource, &page.Items[i]); err != nil {
-				return removed, err
-			}
-			removed++
 		}
-		if page.Continue == "" {
+		if options.Continue = page.Continue; options.Continue == "" {
 			return removed, nil
 		}
-		options.Continue = page.Continue
 	}
 }
 
 // stray reports whether the only parent that would remove the object no longer
-// exists.
+// exists. Labels count only if the controller has set them.
 func (s *Sweeper) stray(ctx context.Context, object *metav1.PartialObjectMetadata) (bool, error) {
-	if !ownership.Suspect(object) {
-		return false, nil
-	}
 	state := ownership.Read(object)
-	if state.Owner == "" || !state.Named {
-		return false, nil // its labels are not the controller's
+	if state.Owner == "" || !state.Named || state.Terminating || len(object.GetOwnerReferences()) > 0 {
+		return false, nil
 	}
 	parent := &metav1.PartialObjectMetadata{}
 	parent.SetGroupVersionKind(state.Parent.Kind())

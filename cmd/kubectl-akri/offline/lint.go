@@ -273,7 +273,7 @@ func confineObject(template map[string]any, namespace string) error {
 		namespace = textAt(template, "metadata", "namespace")
 	}
 	namespaced := !slices.Contains(clusterScoped, kind.GroupKind())
-	return (confine.Policy{}).Object(confine.ObjectOf(kind, namespaced, template, templating.OnConflictOf(template)), namespace)
+	return (confine.Policy{}).Object(kind, namespaced, template, templating.OnConflictOf(template), namespace)
 }
 
 // clusterScoped lists the cluster-scoped kinds that templates are most likely to use.

@@ -1,4 +1,4 @@
-package refusal
+package problem
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 )
 
 // The answers are those of Kubernetes 1.37.
-func TestRead(t *testing.T) {
+func TestRefusals(t *testing.T) {
 	const secret = "hunter2"
 	for message, want := range map[string]struct{ reason, says string }{
 		`services "s" is forbidden: exceeded quota: q, requested: services=1, used: services=2, limited: services=2`: {
@@ -62,7 +62,7 @@ func TestRead(t *testing.T) {
 		`services "s" not found`: {},
 	} {
 		err := fmt.Errorf("wrapped: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Message: message}})
-		found := Read(Request{Resource: schema.GroupVersionResource{Version: "v1", Resource: "services"}, Namespace: "plant"}, err)
+		found := ReadRefusal(Request{Resource: schema.GroupVersionResource{Version: "v1", Resource: "services"}, Namespace: "plant"}, err)
 		switch {
 		case found == nil && want.reason == "":
 		case found == nil || found.Reason != want.reason || !strings.Contains(found.Mistake.Error(), want.says):
@@ -85,7 +85,7 @@ func TestMissingRights(t *testing.T) {
 	} {
 		message := `services "s" is forbidden: User "u" cannot ` + verb + ` resource "services" in API group ""`
 		err := &apierrors.StatusError{ErrStatus: metav1.Status{Message: message}}
-		found := Read(Request{Namespace: "plant", Account: account}, err)
+		found := ReadRefusal(Request{Namespace: "plant", Account: account}, err)
 		if found == nil || !strings.Contains(found.Mistake.Error(), want) || !strings.Contains(found.Cause, "plant/cameras") {
 			t.Errorf("%s: %+v", verb, found)
 		}

@@ -1,4 +1,4 @@
-package refusal
+package problem
 
 import (
 	"errors"
@@ -35,9 +35,9 @@ type Refusal struct {
 	Kind, Name string
 }
 
-// Read returns the meaning of an answer, or nil if the answer is about the object itself,
+// ReadRefusal returns the meaning of an answer, or nil if the answer is about the object itself,
 // or about something else than the object.
-func Read(request Request, err error) *Refusal {
+func ReadRefusal(request Request, err error) *Refusal {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return nil

@@ -18,23 +18,23 @@ import (
 // Entries of objects that could not be deleted stay in the inventory. When it is full,
 // only those stay whose objects nothing else would find.
 func TestKeptEntries(t *testing.T) {
-	home := v0.ResourceStatus{UID: "1", Namespace: "ns"}
+	home := v0.ResourceStatus{Name: "a", UID: "1", Namespace: "ns"}
 	for name, tc := range map[string]struct {
 		entry      v0.ResourceStatus
 		kept, full bool // kept: in an inventory with room; full: in a full one
 	}{
 		"object of the namespace":     {home, true, false},
-		"object that was never there": {v0.ResourceStatus{Namespace: "ns"}, false, false},
-		"object without an owner":     {v0.ResourceStatus{UID: "1", Namespace: "ns", Orphan: true}, true, true},
-		"object elsewhere":            {v0.ResourceStatus{UID: "1", Namespace: "far"}, true, true},
-		"object elsewhere, perhaps":   {v0.ResourceStatus{Namespace: "far"}, true, true},
+		"object that was never there": {v0.ResourceStatus{Name: "a", Namespace: "ns"}, false, false},
+		"object without an owner":     {v0.ResourceStatus{Name: "a", UID: "1", Namespace: "ns", Orphan: true}, true, true},
+		"object elsewhere":            {v0.ResourceStatus{Name: "a", UID: "1", Namespace: "far"}, true, true},
+		"object elsewhere, perhaps":   {v0.ResourceStatus{Name: "a", Namespace: "far"}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := ownership.Parent{Level: templating.InstanceLevel, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "cam"}}
 			for entries, want := range map[int]bool{plan.MaxRecorded - 1: tc.kept, plan.MaxRecorded: tc.full} {
-				e := execution{parent: parent, result: &Outcome{Resources: make([]v0.ResourceStatus, entries)}}
-				e.keep(tc.entry)
-				if kept := len(e.result.Resources) == entries+1; kept != want {
+				p := &pass{parent: parent, Outcome: Outcome{Resources: make([]v0.ResourceStatus, entries)}}
+				p.keep(tc.entry)
+				if kept := len(p.Resources) == entries+1; kept != want {
 					t.Errorf("kept among %d entries: %t, want %t", entries, kept, want)
 				}
 			}
@@ -50,17 +50,17 @@ func TestHeldObjectsThatDoNotExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := inventory.Ref{Kind: "ConfigMap", Namespace: "ns", Name: "cam"}
-	steps := []plan.Step{{Action: plan.Hold, Ref: ref, Desired: &plan.Desired{Ref: ref}}}
-	failed := v0.ResourceStatus{Kind: "ConfigMap", Namespace: "ns", Name: "cam", Reason: v0.ReasonApplyFailed}
+	held := plan.Step{Action: plan.Hold, Ref: ref, Desired: &plan.Desired{Ref: ref}}
 
-	e := execution{Converger: New(Options{Informers: watches}), result: &Outcome{}}
-	e.run(t.Context(), steps, nil)
-	if e.result.Uncreated != 1 || len(e.result.Resources) != 0 {
-		t.Errorf("not in the inventory: %d uncreated, resources %v", e.result.Uncreated, e.result.Resources)
+	p := &pass{Converger: New(Options{Informers: watches}), known: &record{}}
+	p.execute(t.Context(), []plan.Step{held})
+	if p.Uncreated != 1 || len(p.Resources) != 0 {
+		t.Errorf("not in the inventory: %d uncreated, resources %v", p.Uncreated, p.Resources)
 	}
-	e.result = &Outcome{}
-	e.run(t.Context(), steps, []v0.ResourceStatus{failed})
-	if len(e.result.Resources) != 1 || e.result.Resources[0].Ready || e.result.Resources[0].Reason == "" {
-		t.Errorf("in the inventory: resources %v", e.result.Resources)
+	held.Recorded = v0.ResourceStatus{Kind: "ConfigMap", Namespace: "ns", Name: "cam", Reason: v0.ReasonApplyFailed}
+	p.Outcome = Outcome{}
+	p.execute(t.Context(), []plan.Step{held})
+	if len(p.Resources) != 1 || p.Resources[0].Ready || p.Resources[0].Reason == "" {
+		t.Errorf("in the inventory: resources %v", p.Resources)
 	}
 }
