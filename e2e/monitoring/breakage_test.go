@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/kubebox/cluster"
 )
 
