@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -48,23 +47,7 @@ spec:
 			t.Errorf("deviceUsage of %s: %v, want one slot held", instance.Metadata.Name, instance.Spec.DeviceUsage)
 		}
 	}
-	services := w.list("services")
-	if len(services) != 3 {
-		t.Fatalf("%d Services, want 3", len(services))
-	}
-	for _, service := range services {
-		var selector map[string]string
-		if err := json.Unmarshal(service.Spec.Selector, &selector); err != nil {
-			t.Fatal(err)
-		}
-		want := 1
-		if service.Metadata.Name == "classic-svc" {
-			want = 2
-		}
-		if found := selected(selector, pods); found != want {
-			t.Errorf("Service %s selects %d Pods by %v, want %d", service.Metadata.Name, found, selector, want)
-		}
-	}
+	checkServices(t, "classic", w.list("services"), pods)
 	w.kubectl("delete", "configuration", "classic")
 	for _, kind := range []string{"instances", "pods", "services"} {
 		w.eventually("deletion of "+kind, func() string { return w.names(kind) })

@@ -2,6 +2,9 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -101,12 +104,24 @@ func TestRestarts(t *testing.T) {
 func (w *world) checkAgents() {
 	w.t.Helper()
 	w.eventually("the agent is ready", func() string {
-		page := w.akri(w.Kubeconfig(), "nodes", "node1")
+		page := w.akri("nodes", "node1")
 		if !strings.Contains(page, "agent ready") {
 			return page
 		}
 		return ""
 	})
+}
+
+// akri runs kubectl-akri and returns what it prints.
+func (w *world) akri(arguments ...string) string {
+	w.t.Helper()
+	command := exec.CommandContext(w.t.Context(), filepath.Join(install.programs.Dir, "kubectl-akri"), arguments...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig())
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf("%s%v", out, err)
+	}
+	return string(out)
 }
 
 // identities describes the existing Instances, Pods and Services by UID, with their

@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -119,54 +117,7 @@ func TestServices(t *testing.T) {
 			}
 		}
 	})
-	t.Run("the group's Service spreads requests over all devices", func(t *testing.T) {
-		for _, pod := range []string{"client", "host-client"} {
-			w.assertSpread(pod, brokers)
-		}
-	})
-	t.Run("a headless Service has the addresses of all brokers", func(t *testing.T) {
-		w.assertAddresses("cam-pods", brokers)
-	})
-	t.Run("the API server is reached by its name", func(t *testing.T) {
-		if got := w.client("client", "get", "1", "https://kubernetes.default.svc/livez"); !slices.Equal(got, []string{"ok"}) {
-			t.Errorf("got %q", got)
-		}
-	})
-	t.Run("a recreated Service is reached at its new address", func(t *testing.T) {
-		before := w.address("cam-svc")
-		w.kubectl("delete", "service", "cam-svc")
-		w.eventually("a new Service", func() string {
-			if after, _ := w.Kubectl(t.Context(), "get", "service", "cam-svc", "--output=jsonpath={.spec.clusterIP}"); len(after) > 0 {
-				return ""
-			}
-			return "there is none"
-		})
-		w.awaitAnswers("cam-svc", brokers)
-		t.Logf("the address was %s and is %s", before, w.address("cam-svc"))
-		w.client("client", "get", "10", "http://cam-svc/")
-	})
 	t.Run("devices disappear and appear again without a failed request", w.testFlap)
-}
-
-// assertSpread fails the test unless each of the brokers answers a fair share of the
-// requests that a Pod sends to their group's Service.
-func (w *world) assertSpread(pod string, brokers []string) {
-	w.t.Helper()
-	// Each of four brokers answers 50 of 200 requests; fewer than 20 once in a million times.
-	const requests, fewest = 200, 20
-	answers := map[string]int{}
-	for _, broker := range w.client(pod, "get", strconv.Itoa(requests), "http://cam-svc.default/") {
-		answers[broker]++
-	}
-	w.t.Logf("from %s, the answers are %v", pod, answers)
-	if got := slices.Sorted(maps.Keys(answers)); !slices.Equal(got, brokers) {
-		w.t.Errorf("from %s, the group is answered by %q, want %q", pod, got, brokers)
-	}
-	for broker, n := range answers {
-		if n < fewest {
-			w.t.Errorf("from %s, %s answers %d of %d requests, want at least %d", pod, broker, n, requests, fewest)
-		}
-	}
 }
 
 // maxRouteDelay bounds how long a node may route requests to an endpoint that is removed:

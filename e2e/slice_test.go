@@ -46,7 +46,7 @@ func TestExample(t *testing.T) {
 		}
 	}
 	services := w.list("services")
-	checkServices(t, services, pods)
+	checkServices(t, example, services, pods)
 
 	t.Run("a deleted Service is recreated", func(t *testing.T) {
 		victim := services[0]
@@ -83,8 +83,8 @@ func TestExample(t *testing.T) {
 	})
 }
 
-// checkServices checks that the example has a Service for each device and one for all.
-func checkServices(t *testing.T, services, pods []object) {
+// checkServices checks that a Configuration has a Service for each device and one for all.
+func checkServices(t *testing.T, configuration string, services, pods []object) {
 	t.Helper()
 	if len(services) != 3 {
 		t.Fatalf("%d Services, want 3", len(services))
@@ -95,7 +95,7 @@ func checkServices(t *testing.T, services, pods []object) {
 			t.Fatal(err)
 		}
 		want := 1
-		if service.Metadata.Name == example+"-svc" {
+		if service.Metadata.Name == configuration+"-svc" {
 			want = 2
 		}
 		if found := selected(selector, pods); found != want {
@@ -274,77 +274,4 @@ func TestAnyKind(t *testing.T) {
 	}
 	w.kubectl("delete", "crd", "twins.e2e.akri.sh")
 	w.kubectl("delete", "clusterrole", "twins-for-akri")
-}
-
-// A bad Configuration is rejected with the reason. Where admission is skipped or cannot
-// detect the error, the Configuration's condition has the reason. Other Configurations
-// are not affected.
-func TestBadConfigurationDoesNotAffectOthers(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	const start = "{apiVersion: v1, kind: ConfigMap, metadata: {name: \"{{INSTANCE_NAME}}\"}, data: {k: "
-	configuration := func(name, template string) string {
-		return fmt.Sprintf(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: %s}
-spec:
-  discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: [foo0]"}
-  instanceBrokerResources:
-  - %s
-`, name, template)
-	}
-	cases := map[string]struct {
-		template, field, message string
-		rejected                 bool
-	}{
-		"unparsable": {start + "\"{{ INSTANCE_NAME\"}}", "instanceBrokerResources[0].data.k", "", true},
-		"missing":    {start + "\"{{INSTANCE_PROPERTIES.NONE}}\"}}", "instanceBrokerResources[0].data.k", "NONE", false},
-		"unknown":    {"{apiVersion: example.com/v1, kind: Foo, metadata: {name: \"{{INSTANCE_NAME}}\"}}", "", "Foo", false},
-	}
-	for name, tc := range cases {
-		if !tc.rejected {
-			continue
-		}
-		rejection := w.applyRejected(configuration(name, tc.template))
-		if !strings.Contains(rejection, tc.field) || !strings.Contains(rejection, tc.message) {
-			t.Errorf("%s is rejected with: %s", name, rejection)
-		}
-	}
-	w.kubectl("label", "namespace", w.namespace, "akri.sh/admission=skip")
-	for name, tc := range cases {
-		w.apply(configuration(name, tc.template))
-	}
-	w.apply(configuration("good", start+"v}}"))
-	for name, tc := range cases {
-		w.eventually("the condition of "+name, func() string {
-			message := w.kubectl("get", "configuration", name, `--output=jsonpath={.status.conditions[?(@.type=="Applied")].message}`)
-			if !strings.Contains(message, tc.field) || !strings.Contains(message, tc.message) || message == "" {
-				return message
-			}
-			return ""
-		})
-	}
-	w.wait("Ready", "good")
-
-	// Granting a missing permission is enough; the controller retries by itself.
-	w.apply(configuration("lacking", "{apiVersion: v1, kind: Secret, metadata: {name: \"{{INSTANCE_NAME}}\"}, stringData: {k: v}}"))
-	w.eventually("the condition names the missing permission", func() string {
-		message := w.kubectl("get", "configuration", "lacking", `--output=jsonpath={.status.conditions[?(@.type=="Applied")].message}`)
-		if !strings.Contains(message, "secrets") || !strings.Contains(message, "akri.sh/aggregate-to-controller") {
-			return message
-		}
-		return ""
-	})
-	w.apply(`
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: secrets-for-akri
-  labels: {akri.sh/aggregate-to-controller: "true"}
-rules:
-- {apiGroups: [""], resources: [secrets], verbs: [get, list, watch, create, patch, delete]}
-`)
-	w.wait("Ready", "lacking")
-	w.kubectl("delete", "clusterrole", "secrets-for-akri")
 }

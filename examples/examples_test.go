@@ -66,29 +66,6 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestReadmes checks that each example has a README and is in the list.
-func TestReadmes(t *testing.T) {
-	list, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		if !entry.IsDir() {
-			continue
-		}
-		if _, err := os.Stat(path.Join(entry.Name(), "README.md")); err != nil {
-			t.Errorf("%s has no README.md", entry.Name())
-		}
-		if !strings.Contains(string(list), "("+entry.Name()+")") {
-			t.Errorf("%s is not in the list of README.md", entry.Name())
-		}
-	}
-}
-
 // TestManifests checks the manifests that an administrator applies alongside an
 // example.
 func TestManifests(t *testing.T) {

@@ -30,9 +30,10 @@ var (
 
 var crdNames = []string{"configurations.akri.sh", "instances.akri.sh"}
 
-// camera has a Configuration. No webhook runs on the API server of the test.
+// camera has a Configuration. No webhook and no Jobs run on the API server of the test.
 const camera = `
 webhook: {failurePolicy: Ignore}
+hooks: {enabled: false}
 configurations:
 - name: cameras
   spec: {discoveryHandler: {name: onvif, discoveryDetails: "{}"}, capacity: 2}
@@ -42,7 +43,7 @@ configurations:
 // validates all objects. It has CustomResourceDefinitions that are not Helm's, as Akri's
 // chart leaves them.
 func TestInstall(t *testing.T) {
-	config, client, akri := releaseOn(t)
+	client, akri := releaseOn(t)
 	ctx := t.Context()
 
 	_, err := akri.Install(ctx, parse(t, camera))
@@ -50,7 +51,6 @@ func TestInstall(t *testing.T) {
 		t.Fatalf("the definitions belong to nobody, but: %v", err)
 	}
 	adopt(t, client, akri)
-	runJobs(t, config, akri)
 	if _, err := akri.Install(ctx, parse(t, camera)); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func valueSets(t *testing.T) map[string]string {
 
 // releaseOn starts an API server, and returns a release of the chart on it that is not
 // installed.
-func releaseOn(t *testing.T) (*rest.Config, dynamic.Interface, *helm.Release) {
+func releaseOn(t *testing.T) (dynamic.Interface, *helm.Release) {
 	t.Helper()
 	config := apiServer(t)
 	client, err := dynamic.NewForConfig(config)
@@ -190,7 +190,7 @@ func releaseOn(t *testing.T) (*rest.Config, dynamic.Interface, *helm.Release) {
 	if akri.Chart, err = helm.Load("v1.2.3"); err != nil {
 		t.Fatal(err)
 	}
-	return config, client, akri
+	return client, akri
 }
 
 // adopt does what the chart's message says.

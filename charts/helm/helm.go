@@ -38,8 +38,6 @@ type Release struct {
 	// TakeOwnership takes over objects that no release of Helm has created, such as the
 	// CustomResourceDefinitions of Akri's own chart.
 	TakeOwnership bool
-	// NoHooks leaves out what the chart runs besides at a rollback and before uninstalling.
-	NoHooks bool
 	// HookOutput is where the logs of hooks go that Helm prints; nil discards them.
 	HookOutput io.Writer
 }
@@ -141,7 +139,7 @@ func (r *Release) Rollback(revision int) error {
 		return err
 	}
 	rollback := action.NewRollback(cfg)
-	rollback.Version, rollback.DisableHooks = revision, r.NoHooks
+	rollback.Version = revision
 	rollback.WaitStrategy, rollback.Timeout = r.wait()
 	return rollback.Run(r.Name)
 }
@@ -153,7 +151,6 @@ func (r *Release) Uninstall() error {
 		return err
 	}
 	uninstall := action.NewUninstall(cfg)
-	uninstall.DisableHooks = r.NoHooks
 	uninstall.WaitStrategy, uninstall.Timeout = r.wait()
 	_, err = uninstall.Run(r.Name)
 	return err

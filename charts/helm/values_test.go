@@ -110,8 +110,9 @@ func podSpec(o object) object {
 	return pod
 }
 
-// TestStable renders twice, and checks that no hook runs an image of others, and that without a
-// cluster, as in Argo CD, none runs while a release is installed or upgraded.
+// TestStable renders twice, and checks that no hook runs an image of others or leaves anything,
+// because hooks are no part of the release, and that without a cluster, as in Argo CD, none runs
+// while a release is installed or upgraded.
 func TestStable(t *testing.T) {
 	values := read(t, "testdata/everything.values.yaml")
 	first, err := release().Render(parse(t, values))
@@ -129,6 +130,16 @@ func TestStable(t *testing.T) {
 	for _, hook := range hooks {
 		if len(hook.Events) != 1 || !slices.Contains([]string{"test", "pre-delete"}, hook.Events[0].String()) {
 			t.Errorf("%s runs at %v", hook.Name, hook.Events)
+		}
+		// The Pod of a test that has failed goes as well. The Job of another hook says why it has.
+		policies := []releasev1.HookDeletePolicy{releasev1.HookSucceeded}
+		if hook.Kind == "Pod" {
+			policies = append(policies, releasev1.HookFailed)
+		}
+		for _, policy := range policies {
+			if !slices.Contains(hook.DeletePolicies, policy) {
+				t.Errorf("%s %s stays: its policies are %v, want %s", hook.Kind, hook.Name, hook.DeletePolicies, policy)
+			}
 		}
 		for line := range strings.SplitSeq(hook.Manifest, "\n") {
 			if strings.Contains(line, "image: ") && !strings.Contains(line, "image: registry.example.com/akri/controller:v1.2.3") {
@@ -428,22 +439,6 @@ func TestCheck(t *testing.T) {
 		}
 		if !slices.ContainsFunc(hooks, func(hook *releasev1.Hook) bool { return strings.Contains(hook.Manifest, want+"\n") }) {
 			t.Errorf("%s: no hook has %s", values, want)
-		}
-	}
-}
-
-func TestNotes(t *testing.T) {
-	for values, want := range map[string]string{
-		"":                                        "Discovery handlers: none.",
-		"handlers: {udev: {enabled: true}}":       "Discovery handlers: udev.",
-		"agent: {embeddedHandlers: [udev]}":       "Discovery handlers: udev (in the agents).",
-		"webhook: {enabled: false}":               "The webhook is off",
-		"crds: {keep: false}":                     "also all Configurations",
-		"onvif: {configuration: {enabled: true}}": "get akric akri-onvif",
-	} {
-		notes, err := release().Notes(parse(t, values))
-		if err != nil || !strings.Contains(notes, want) {
-			t.Errorf("%s: no %q in\n%s\n%v", values, want, notes, err)
 		}
 	}
 }

@@ -60,19 +60,6 @@ func Build(ctx context.Context, log io.Writer) (Programs, error) {
 	return programs, nil
 }
 
-// BuildDiscovery compiles the discovery handlers as another version, and returns the name of
-// their image and its archive.
-func BuildDiscovery(ctx context.Context, programs Programs, version string, log io.Writer) (name, archive string, err error) {
-	const program = "akri-discovery"
-	programs.Version, programs.Dir = version, filepath.Join(programs.Dir, version)
-	if err := compile(ctx, log, programs, programs.Dir, "./cmd/"+program); err != nil {
-		return "", "", fmt.Errorf("build the discovery handlers as %s: %w", version, err)
-	}
-	name = "akri.sh/discovery:" + version
-	archive, err = writeImage(programs, program, name)
-	return name, archive, err
-}
-
 // versionOf returns the version of a checkout, as the Makefile knows it.
 func versionOf(ctx context.Context, root string) (string, error) {
 	output, err := exec.CommandContext(ctx, "make", "--no-print-directory", "--silent", "-C", root, "version").Output()

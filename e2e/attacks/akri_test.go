@@ -3,12 +3,7 @@ package attacks
 import (
 	"fmt"
 	"net/http"
-	"net/url"
-	"regexp"
-	"strconv"
 	"strings"
-
-	"akri.sh/akri/e2e/akri"
 )
 
 // Pods returns the names of Akri's running Pods of one program.
@@ -54,28 +49,6 @@ func (w *world) logs() string {
 		all.WriteString(a.text)
 	}
 	return all.String()
-}
-
-// metric returns the sum of a metric's samples in Akri's Pods of one program. The
-// expression matches the whole name and labels.
-func (w *world) metric(program, expression string) float64 {
-	w.t.Helper()
-	sample := regexp.MustCompile(`(?m)^` + expression + ` (\S+)$`)
-	sum := 0.0
-	for _, pod := range w.pods(program) {
-		text, err := akri.ReadMetrics(w.t.Context(), w.Cluster, pod.name())
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		for _, match := range sample.FindAllStringSubmatch(text, -1) {
-			value, err := strconv.ParseFloat(match[len(match)-1], 64)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			sum += value
-		}
-	}
-	return sum
 }
 
 // rollout waits until a Deployment of Akri's has only current Pods, which are ready.
@@ -155,28 +128,16 @@ func (w *world) grantController(r rule) {
 		"metadata": map[string]any{"name": name, "labels": map[string]any{"akri.sh/aggregate-to-controller": "true"}},
 		"rules":    rulesOf([]rule{r}),
 	}))
-	w.t.Cleanup(func() { w.revokeController() })
+	w.t.Cleanup(func() {
+		w.api.send(contextWithout(w.t), request{method: http.MethodDelete, path: pathOf("ClusterRole", "", name)})
+	})
 	controller := w.impersonate("system:serviceaccount:akri-system:akri-controller", nil)
 	w.eventually("the controller's new rights", func() string {
-		if a := controller.send(request{method: http.MethodGet, path: pathIn(versionOf(r.group), r.resources, w.namespace, "")}); !a.ok() {
+		if a := controller.send(request{method: http.MethodGet, path: pathOf("Secret", w.namespace, "")}); !a.ok() {
 			return a.String()
 		}
 		return ""
 	})
-}
-
-// revokeController undoes grantController.
-func (w *world) revokeController() {
-	r := request{method: http.MethodDelete, path: pathOf("ClusterRole", "", "attacks-"+w.namespace)}
-	w.api.send(contextWithout(w.t), r)
-}
-
-// versionOf returns the version that the tests use of a group.
-func versionOf(group string) string {
-	if group == "" {
-		return "v1"
-	}
-	return group + "/v1"
 }
 
 // agentOf returns the agent of a node, as its Pod's token identifies it.
@@ -184,24 +145,4 @@ func (w *world) agentOf(node string) *user {
 	return w.impersonate("system:serviceaccount:akri-system:akri-agent", map[string]string{
 		"authentication.kubernetes.io/node-name": node,
 	}, "system:serviceaccounts", "system:serviceaccounts:akri-system")
-}
-
-// evidence returns what is needed to find out why a test failed.
-func (w *world) evidence() string {
-	var text strings.Builder
-	for _, kindName := range []string{"Configuration", "Instance"} {
-		for _, o := range w.list(kindName, w.namespace) {
-			status := object{"status": o["status"]}
-			fmt.Fprintf(&text, "%s %s: %.2000s\n", kindName, o.name(), status.json())
-		}
-	}
-	a := w.admin.send(request{
-		method: http.MethodGet, path: pathOf("Event", w.namespace, ""), query: url.Values{"limit": {"30"}},
-	})
-	items, _ := a.object().at("items").([]any)
-	for _, item := range items {
-		event := object(item.(map[string]any))
-		fmt.Fprintf(&text, "Event %s %s: %s\n", event.text("involvedObject", "name"), event.text("reason"), event.text("message"))
-	}
-	return text.String()
 }

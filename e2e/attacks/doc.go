@@ -2,6 +2,11 @@
 // agent or a discovery handler that has only the rights that the test names, on a
 // real cluster with the webhook and the policies installed.
 //
+// Only what needs the whole installation is here: what a controller finds that starts, what
+// the programs log, who reaches the webhook's port, and whether one tenant disturbs others.
+// Attacks on admission, on the policies and on the ownership of objects are in the tests of
+// packages webhook, api/v0 and controller, which have a real API server, too.
+//
 // Reading order: main_test.go starts the cluster, client_test.go and
 // manifest_test.go are the tools, user_test.go makes the attackers; each other file
 // covers one class of attacks. explore_test.go tries what no test names: random

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,7 +95,7 @@ func contextWithout(t testing.TB) context.Context { return context.WithoutCancel
 // leave deletes the test's namespace and checks that Akri was not disturbed.
 func (w *world) leave(restarts map[string]int) {
 	if w.t.Failed() {
-		w.t.Log(w.evidence())
+		w.t.Log(akri.Evidence(w.t.Context(), w.Cluster, w.namespace))
 	}
 	// Configurations first: while a namespace is deleted, agents cannot withdraw
 	// their Instances in order.
@@ -235,16 +234,6 @@ func (w *world) instances(name string, count int) []object {
 	return found
 }
 
-// long reports whether attacks run at full length, which AKRI_E2E_ATTACK_LENGTH sets
-// as a factor.
-func long() int {
-	factor, err := strconv.Atoi(os.Getenv("AKRI_E2E_ATTACK_LENGTH"))
-	if err != nil || factor < 1 {
-		return 1
-	}
-	return factor
-}
-
 // sub returns the world of a subtest, in the same namespace.
 func (w *world) sub(t *testing.T) *world {
 	inner := *w
@@ -261,15 +250,4 @@ func (w *world) converged(name string) {
 	w.instances(name, 1)
 	w.await(name, "Ready", "True")
 	w.must(w.admin.delete("Configuration", w.namespace, name))
-}
-
-// absent fails the test if an object exists, or any object of a kind in the
-// namespace if name is empty.
-func (w *world) absent(kindName, name string) {
-	w.t.Helper()
-	for _, o := range w.list(kindName, w.namespace) {
-		if name == "" || o.name() == name {
-			w.t.Errorf("%s %s exists: %.2000s", kindName, o.name(), o.json())
-		}
-	}
 }

@@ -43,6 +43,16 @@ func (o object) at(keys ...string) any {
 	return value
 }
 
+// set sets a value under keys, and returns the object.
+func (o object) set(value any, keys ...string) object {
+	fields := map[string]any(o)
+	for _, key := range keys[:len(keys)-1] {
+		fields = fields[key].(map[string]any)
+	}
+	fields[keys[len(keys)-1]] = value
+	return o
+}
+
 // text returns the string under keys, or "".
 func (o object) text(keys ...string) string {
 	value, _ := o.at(keys...).(string)
@@ -108,7 +118,6 @@ var kinds = map[string]kind{
 	"ValidatingAdmissionPolicyBinding": {"admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings", true},
 	"SelfSubjectAccessReview":          {"authorization.k8s.io/v1", "selfsubjectaccessreviews", true},
 	"ValidatingWebhookConfiguration":   {"admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", true},
-	"Gadget":                           {"attacks.akri.sh/v1", "gadgets", false},
 	"ReplicaSet":                       {"apps/v1", "replicasets", false},
 }
 

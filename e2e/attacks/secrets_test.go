@@ -46,42 +46,6 @@ func excerpt(text, canary string) string {
 	return text[max(0, at-400):min(len(text), max(at, 0)+200)]
 }
 
-// A ready-when condition does not read what its author may not get.
-func TestReadingByConditions(t *testing.T) {
-	clustertest.Full(t)
-	w := newWorld(t)
-	canary := w.canary()
-	author := w.as("author", configurationsOnly, writes("", "configmaps"))
-	conditions := []string{
-		"self.data[self.data.k] == 'x'", "self.data[self.data.k + 'x'] == 'x'", "int(self.data.k) == 1", "double(self.data.k) > 1.0",
-		"timestamp(self.data.k) == timestamp('2020-01-01T00:00:00Z')", "duration(self.data.k) == duration('1s')",
-		"self.data.map(k, k)[100] == ''", "{self.data.k: 1}['x'] == 1", "self.data.k.matches(self.data.k + '(')", "self.data.k + 1 == 2",
-	}
-	reading := func(i int) object {
-		name := fmt.Sprintf("reading-%d", i)
-		template := annotated("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+"}, data: {mine: 'y'}}",
-			"on-conflict", "adopt", "ready-when", conditions[i])
-		return configuration(name, spec{devices: []string{"d"}, group: []string{template}})
-	}
-	for i := range conditions {
-		w.must(w.admin.create(parse(configMap(fmt.Sprintf("reading-%d", i), canary))))
-	}
-	w.refuse("control: get", author.get("ConfigMap", w.namespace, "reading-0"))
-	w.refuse("ready-when and take without get", author.create(reading(0), "dryRun", "All"), "get")
-	w.skipWebhook()
-	for i, condition := range conditions {
-		if a := author.create(reading(i)); !a.ok() {
-			if strings.Contains(a.text, canary) {
-				t.Errorf("%s: %v", condition, a)
-			}
-			continue
-		}
-		w.instances(fmt.Sprintf("reading-%d", i), 1)
-	}
-	w.converged("after-reading")
-	w.hidden()
-}
-
 // A Secret's value, which a device reports or the API server repeats, is in no answer,
 // condition, Event or log.
 func TestSecretValues(t *testing.T) {
@@ -130,39 +94,6 @@ func TestSecretValues(t *testing.T) {
 	}
 	w.converged("after-secrets")
 	w.hidden()
-}
-
-// A token Secret is not taken over, and so not read, by a template without a type.
-func TestTakingATokenSecret(t *testing.T) {
-	clustertest.Full(t)
-	w := newWorld(t)
-	w.grantController(rule{"", "secrets", "get,list,watch,create,patch,delete"})
-	w.must(w.admin.create(parse("{apiVersion: v1, kind: ServiceAccount, metadata: {name: strong}}")))
-	w.must(w.admin.create(parse(`
-apiVersion: v1
-kind: Secret
-type: kubernetes.io/service-account-token
-metadata: {name: strong-token, annotations: {kubernetes.io/service-account.name: strong}}
-`)))
-	w.eventually("the token", func() string {
-		if w.find("Secret", "strong-token").text("data", "token") == "" {
-			return "none"
-		}
-		return ""
-	})
-	before := w.find("Secret", "strong-token")
-	before["kind"] = "Secret"
-	author := w.as("author", configurationsOnly, rule{"", "secrets", "get,create,patch,delete"})
-	template := annotated("{apiVersion: v1, kind: Secret, metadata: {name: strong-token}}", "on-conflict", "adopt")
-	c := configuration("token", spec{devices: []string{"d"}, group: []string{template}})
-	if a := author.create(c); !a.ok() {
-		t.Logf("refused: %v", a)
-		w.skipWebhook()
-		w.must(author.create(c))
-	}
-	w.instances("token", 1)
-	w.await("token", "Applied", "False")
-	w.untouched(before)
 }
 
 // The webhook's port answers the API server, and nobody else.

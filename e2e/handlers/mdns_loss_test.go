@@ -6,15 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"akri.sh/akri/e2e/peers"
-	"akri.sh/akri/kubebox/cluster"
 	"akri.sh/akri/kubebox/clustertest"
 )
 
@@ -47,30 +44,17 @@ func TestMDNSPacketLoss(t *testing.T) {
 		}
 		return ""
 	})
-	root := peers.Debian(t, "nftables", "libnftables1", "libnftnl11", "libmnl0", "libjansson4", "libedit2", "libxtables12",
-		"libgmp10", "libbsd0", "libmd0")
-	nft := func(node, rules string) string {
-		var out strings.Builder
-		command := cluster.Command{
-			Node: node, Args: []string{filepath.Join(root, "usr/sbin/nft"), "-f", "-"}, Env: peers.Libraries(root),
-			Stdin: strings.NewReader(rules), Stdout: &out,
-		}
-		if err := w.Exec(context.WithoutCancel(w.ctx), command); err != nil {
-			t.Fatal(err)
-		}
-		return out.String()
-	}
 	changes := map[string]string{}
 	for _, node := range w.Nodes() {
 		changes[node] = w.deviceChanges(node)
-		nft(node, `table inet akri_loss {
+		w.nft(node, `table inet akri_loss {
 	chain in { type filter hook input priority 0; policy accept; udp dport 5353 numgen random mod 3 == 0 counter drop
 	}
 	chain out { type filter hook output priority 0; policy accept; udp dport 5353 numgen random mod 3 == 0 counter drop
 	}
 }
 `)
-		t.Cleanup(func() { nft(node, "delete table inet akri_loss\n") })
+		t.Cleanup(func() { w.nft(node, "delete table inet akri_loss\n") })
 	}
 	select {
 	case <-time.After(duration): // the time is what is tested
@@ -78,7 +62,7 @@ func TestMDNSPacketLoss(t *testing.T) {
 	}
 	dropped := regexp.MustCompile(`counter packets (\d+)`)
 	for _, node := range w.Nodes() {
-		for _, match := range dropped.FindAllStringSubmatch(nft(node, "list table inet akri_loss\n"), -1) {
+		for _, match := range dropped.FindAllStringSubmatch(w.nft(node, "list table inet akri_loss\n"), -1) {
 			count, _ := strconv.Atoi(match[1])
 			if t.Logf("%s: %d packets dropped in one direction", node, count); count < 3 {
 				t.Errorf("%s: nearly nothing was lost", node)

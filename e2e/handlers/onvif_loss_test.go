@@ -72,20 +72,7 @@ func (s cameraState) complaint() string {
 // that it sends. The function that it returns reports how many there were.
 func (c cameras) losePackets() (dropped func() string) {
 	c.t.Helper()
-	dir := peers.Debian(c.t, "nftables", "libnftables1", "libnftnl11", "libmnl0", "libxtables12", "libjansson4", "libgmp10",
-		"libedit2", "libbsd0", "libmd0")
-	nft := func(rules string, arguments ...string) string {
-		var output strings.Builder
-		err := c.Exec(c.ctx, cluster.Command{
-			Args: append([]string{filepath.Join(dir, "usr", "sbin", "nft")}, arguments...), Env: peers.Libraries(dir),
-			Stdin: strings.NewReader(rules), Stdout: &output, Stderr: &output,
-		})
-		if err != nil {
-			c.t.Fatalf("nft %v: %v\n%s", arguments, err, output.String())
-		}
-		return output.String()
-	}
-	nft(`table inet loss {
+	c.nft("", `table inet loss {
 	chain received {
 		type filter hook input priority 0;
 		udp dport 3702 numgen random mod 3 == 0 counter drop
@@ -96,13 +83,24 @@ func (c cameras) losePackets() (dropped func() string) {
 		udp sport 3702 numgen random mod 3 == 0 counter drop
 		tcp sport 8101 numgen random mod 3 == 0 counter drop
 	}
-}`, "-f", "-")
-	c.t.Cleanup(func() {
-		if err := c.Exec(context.WithoutCancel(c.ctx), cluster.Command{
-			Args: []string{filepath.Join(dir, "usr", "sbin", "nft"), "delete", "table", "inet", "loss"}, Env: peers.Libraries(dir),
-		}); err != nil {
-			c.t.Logf("the rules stay until the cluster ends: %v", err)
-		}
+}`)
+	c.t.Cleanup(func() { c.nft("", "delete table inet loss\n") })
+	return func() string { return c.nft("", "list table inet loss\n") }
+}
+
+// nft runs commands of nftables on a node, or between the nodes if its name is empty, and
+// returns what they print.
+func (w *world) nft(node, commands string) string {
+	w.t.Helper()
+	root := peers.Debian(w.t, "nftables", "libnftables1", "libnftnl11", "libmnl0", "libjansson4", "libedit2", "libxtables12",
+		"libgmp10", "libbsd0", "libmd0")
+	var output strings.Builder
+	err := w.Exec(context.WithoutCancel(w.ctx), cluster.Command{
+		Node: node, Args: []string{filepath.Join(root, "usr", "sbin", "nft"), "-f", "-"}, Env: peers.Libraries(root),
+		Stdin: strings.NewReader(commands), Stdout: &output, Stderr: &output,
 	})
-	return func() string { return nft("", "list", "table", "inet", "loss") }
+	if err != nil {
+		w.t.Fatalf("nft: %v\n%s\n%s", err, commands, output.String())
+	}
+	return output.String()
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"akri.sh/akri/e2e/peers"
-	"akri.sh/akri/kubebox/clustertest"
 	"akri.sh/akri/kubebox/image"
 )
 
@@ -169,48 +168,4 @@ spec:
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
-}
-
-// TestUdevLatency measures the time from a kernel's event to the Instance that a client
-// of the API server sees.
-func TestUdevLatency(t *testing.T) {
-	clustertest.Full(t)
-	w := newWorld(t, "udev")
-	w.apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: fast}
-spec:
-  discoveryHandler:
-    name: udev
-    discoveryDetails: |
-      udevRules: ['SUBSYSTEM=="block", KERNEL=="zram*"']
-`)
-	added := w.watchInstances("UDEV_DEVNODE")
-	// Agents handle two lists per second of a handler that sends all the time, and each
-	// round has two: the device is there, and gone.
-	pace := time.NewTicker(1100 * time.Millisecond)
-	defer pace.Stop()
-	var latencies []time.Duration
-	for range w.rounds() {
-		<-pace.C
-		began := time.Now()
-		device := addZRAM(t)
-		latencies = append(latencies, w.awaitSighting(added, device.node(), began))
-		device.remove()
-		w.eventually("the Instances are gone", func() string {
-			for _, i := range w.instances() {
-				if i.Spec.BrokerProperties["UDEV_DEVNODE"] == device.node() {
-					return i.Metadata.Name
-				}
-			}
-			return ""
-		})
-	}
-	median := w.logLatencies("from adding a device to its Instance", latencies)
-	// The bound is for a machine that other tests use too.
-	if median > time.Second {
-		t.Errorf("half of the Instances took longer than %v", median)
-	}
-	w.checkMemory("udev")
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +26,6 @@ type world struct {
 	*cluster.Cluster
 	t       *testing.T
 	release helm.Release
-	audit   *auditLog
 	server  string
 	client  *http.Client
 	before  map[string]bool // all objects, before the first installation
@@ -40,13 +38,12 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	audit := filepath.Join(t.TempDir(), "audit.log")
-	c := clustertest.Start(t, cluster.Config{Nodes: 2, AuditLog: audit})
+	c := clustertest.Start(t, cluster.Config{Nodes: 2})
 	if err := c.Load(t.Context(), programs.Images...); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{
-		Cluster: c, t: t, audit: &auditLog{path: audit},
+		Cluster: c, t: t,
 		release: helm.Release{Name: "akri", Namespace: akri.Namespace, Kubeconfig: c.Kubeconfig(), Timeout: timeout},
 	}
 	if w.server, w.client, err = akri.Connect(c.Kubeconfig()); err != nil {

@@ -1,13 +1,9 @@
 package monitoring
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/kubebox/cluster"
 )
 
@@ -65,44 +61,6 @@ func (w *world) signal(signal, pid string) {
 	}
 }
 
-// breakRecord gives the slot of the running user to a node that does not exist, and
-// corrects that. The slot must be free in between, so the agent, which would record its
-// own node again, is stopped meanwhile.
-func (w *world) breakRecord() {
-	w.t.Helper()
-	w.kubectl("wait", "--namespace=devices", "--for=condition=Ready", "pod/user", "--timeout=90s")
-	var list struct {
-		Items []struct {
-			Metadata struct{ Name string }
-			Spec     struct{ DeviceUsage map[string]string }
-		}
-	}
-	text := w.kubectl("get", "--namespace=devices", "instances", "--selector=akri.sh/configuration=cameras", "-o", "json")
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		w.t.Fatal(err)
-	}
-	for _, instance := range list.Items {
-		for slot, owner := range instance.Spec.DeviceUsage {
-			if owner == "" {
-				continue
-			}
-			record := func(owner string) {
-				w.kubectl("patch", "--namespace=devices", "instance/"+instance.Metadata.Name, "--type=merge",
-					"--patch", fmt.Sprintf(`{"spec": {"deviceUsage": {%q: %q}}}`, slot, owner))
-			}
-			pid := w.pid("akri-agent")
-			w.signal("-STOP", pid)
-			record("")
-			record("elsewhere")
-			w.signal("-CONT", pid)
-			w.fires("AkriSlotConflict")
-			record("") // the agent records its node
-			return
-		}
-	}
-	w.t.Fatalf("the user has no slot: %s", text)
-}
-
 // breakKubelet stops the kubelet: it forgets the resources, and does not show which slots
 // are in use. Containers and agents run on.
 func (w *world) breakKubelet() {
@@ -118,98 +76,8 @@ func (w *world) breakKubelet() {
 	w.quiet()
 }
 
-// refusal is a policy that refuses claims of slots in the namespace devices.
-const refusal = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: refuse-claims}
-spec:
-  matchConstraints:
-    resourceRules: [{apiGroups: [akri.sh], apiVersions: [v0], operations: [UPDATE], resources: [instances]}]
-  validations:
-  - expression: "object.metadata.namespace != 'devices' || !has(object.spec.deviceUsage) ||
-      object.spec.deviceUsage.all(slot, object.spec.deviceUsage[slot] == '')"
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: refuse-claims}
-spec: {policyName: refuse-claims, validationActions: [Deny]}
-`
-
-// breakClaims refuses claims of slots. A policy is in force some time after it was
-// created, so Pods ask for a device until the alert fires.
-func (w *world) breakClaims() {
-	w.t.Helper()
-	manifest := func(verb, text string, flags ...string) {
-		arguments := append([]string{verb, "--namespace=devices", "-f", "-"}, flags...)
-		if _, err := w.KubectlInput(w.t.Context(), []byte(text), arguments...); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	remove := func() { manifest("delete", user, "--ignore-not-found", "--grace-period=1") }
-	manifest("apply", refusal, "--server-side")
-	w.firesWhile("AkriInstancesUnwritable", func(int) {
-		phase := w.kubectl("get", "--namespace=devices", "--ignore-not-found", "pod/user", "-o", "jsonpath={.status.phase}")
-		if phase == "Running" || phase == "Failed" { // the policy was not in force, or has refused it
-			remove()
-		}
-		if phase != "Pending" {
-			manifest("apply", user, "--server-side")
-		}
-	})
-	manifest("delete", refusal)
-	remove()
-	w.quiet()
-}
-
-// silence is a policy that refuses the status of Configurations in the namespace devices.
-const silence = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: refuse-status}
-spec:
-  matchConstraints:
-    resourceRules: [{apiGroups: [akri.sh], apiVersions: [v0], operations: [UPDATE], resources: [configurations/status]}]
-  validations:
-  - {expression: "object.metadata.namespace != 'devices'", reason: Forbidden}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: refuse-status}
-spec: {policyName: refuse-status, validationActions: [Deny]}
-`
-
-// breakStatus refuses the status that the controller writes: an error that no condition can
-// report.
-func (w *world) breakStatus() {
-	w.t.Helper()
-	w.apply(silence)
-	w.firesWhile("AkriReconcileErrors", w.editing("cameras"))
-	w.kubectl("delete", "validatingadmissionpolicybinding/refuse-status", "validatingadmissionpolicy/refuse-status")
-	w.quiet()
-}
-
-// breakUpgrade leaves an upgrade unfinished: the discovery handler has another version than
-// the rest.
-func (w *world) breakUpgrade() {
-	w.t.Helper()
-	image, archive, err := akri.BuildDiscovery(w.t.Context(), w.programs, "v0.0.1", os.Stderr)
-	if err == nil {
-		err = w.Load(w.t.Context(), archive)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	const handler = "daemonset/akri-debug-echo-discovery"
-	w.kubectl("set", "image", "--namespace=akri-system", handler, "debug-echo="+image)
-	w.fires("AkriVersionSkew")
-	w.kubectl("rollout", "undo", "--namespace=akri-system", handler)
-	w.kubectl("rollout", "status", "--namespace=akri-system", handler, "--timeout=60s")
-	w.quiet()
-}
-
 // breakDiscovery freezes the handler, takes it away, which the devices outlive, and then
-// unplugs them. A second handler looks for a device that does not answer.
+// unplugs them.
 func (w *world) breakDiscovery() {
 	w.t.Helper()
 	w.freeze("akri-discovery", "AkriDiscoveryHandlerDown")
@@ -224,33 +92,16 @@ func (w *world) breakDiscovery() {
 	w.quiet()
 }
 
-// silent is a Configuration whose only device does not answer: its address is reserved
-// for documentation.
-const silent = `
+// invalid is a Configuration that the webhook rejects.
+const invalid = `
 apiVersion: akri.sh/v0
 kind: Configuration
-metadata: {name: silent}
+metadata: {name: invalid}
 spec:
-  discoveryHandler:
-    name: http
-    discoveryDetails: "{urls: ['http://192.0.2.1/'], intervalSeconds: 1, timeoutSeconds: 1}"
+  discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: [only]"}
+  instanceBrokerResources:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ NOTHING_OF_THIS_NAME }}"}}
 `
-
-// breakDevice looks for a device that does not answer.
-func (w *world) breakDevice() {
-	w.t.Helper()
-	if err := akri.InstallHandler(w.t.Context(), w.Cluster, w.programs, "http"); err != nil {
-		w.t.Fatal(err)
-	}
-	// As the component open-metrics does, which the installation of a handler does not have.
-	w.kubectl("patch", "--namespace=akri-system", "daemonset/akri-http-discovery", "--type=json", "--patch",
-		`[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--metrics-bind-address=:8080"}]`)
-	w.kubectl("rollout", "status", "--namespace=akri-system", "daemonset/akri-http-discovery", "--timeout=60s")
-	w.apply(silent)
-	w.fires("AkriDiscoveryHandlerFailures")
-	w.kubectl("delete", "--namespace=devices", "configuration", "silent")
-	w.quiet()
-}
 
 // breakWebhook creates a Configuration that the webhook rejects, takes the webhook away,
 // and tries to create another.
@@ -262,12 +113,11 @@ func (w *world) breakWebhook() {
 			w.t.Fatal("a Configuration was stored that the webhook did not admit")
 		}
 	}
-	invalid, _, _ := strings.Cut(broken, "---\n")
-	w.firesWhile("AkriWebhookRejecting", func(int) { create(invalid) })
+	w.firesWhile("AkriWebhookRejecting", func() { create(invalid) })
 	w.quiet()
 	w.kubectl("scale", "--namespace=akri-system", "deployment/akri-webhook", "--replicas=0")
 	w.fires("AkriWebhookDown")
-	w.firesWhile("AkriWebhookUnreachable", func(int) { create(rejected) })
+	w.firesWhile("AkriWebhookUnreachable", func() { create(rejected) })
 	w.kubectl("scale", "--namespace=akri-system", "deployment/akri-webhook", "--replicas=1")
 	w.kubectl("rollout", "status", "--namespace=akri-system", "deployment/akri-webhook", "--timeout=60s")
 	w.quiet()

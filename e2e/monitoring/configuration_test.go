@@ -53,34 +53,6 @@ func compress(t *testing.T, rules monitoringv1.PrometheusRuleSpec) {
 	}
 }
 
-// TestCompress checks that only durations change.
-func TestCompress(t *testing.T) {
-	rules := readRules(t)
-	compress(t, rules)
-	texts := map[string]string{}
-	for _, group := range rules.Groups {
-		for _, rule := range group.Rules {
-			texts[rule.Alert] = rule.Expr.String()
-			if rule.For != nil {
-				texts[rule.Alert] += " for " + string(*rule.For)
-			}
-		}
-	}
-	for alert, want := range map[string]string{
-		"AkriAgentDown":      `up{job="akri-agent"} == 0 for 2s500ms`,
-		"AkriObjectsFailing": `sum by (reason) (rate(akri_controller_failures_total[5s])) > 0 for 7s500ms`,
-		"AkriWebhookCertificateExpiring": `min by (pod) (akri_webhook_certificate_expiration_timestamp_seconds)` +
-			` - time() < 14 * 24 * 3600 for 30s`,
-	} {
-		if texts[alert] != want {
-			t.Errorf("%s: got\n%s\nwant\n%s", alert, texts[alert], want)
-		}
-	}
-	if expr := texts["AkriDevicesLost"]; !strings.Contains(expr, "[30s:500ms]") {
-		t.Errorf("the subquery is not compressed: %s", expr)
-	}
-}
-
 // writeConfiguration writes the rules, and the configuration of a Prometheus that scrapes
 // what the PodMonitor selects, and the API server.
 func writeConfiguration(t *testing.T, c *cluster.Cluster, dir string) {

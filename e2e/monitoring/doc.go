@@ -6,7 +6,7 @@
 // docs/runbooks.md; rules_test.go runs testdata/alerts.yaml, the unit tests of the
 // rules, by promtool, and series_test.go checks that Akri could export their series.
 // cluster_test.go is the proof: a Prometheus scrapes Akri on a real cluster, and alerts
-// fire when something is broken, and resolve when it is repaired.
+// fire when a part of it is taken away, and resolve when it is back.
 //
 // Prometheus comes from Debian's package, which is unpacked, not installed: see package
 // peers.

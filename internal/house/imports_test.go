@@ -213,20 +213,3 @@ func cycles(arrows map[string][]string) [][]string {
 	}
 	return found
 }
-
-func TestCycles(t *testing.T) {
-	for name, test := range map[string]struct {
-		arrows map[string][]string
-		want   int
-	}{
-		"a line":            {map[string][]string{"a": {"b"}, "b": {"c"}}, 0},
-		"two ways":          {map[string][]string{"a": {"b", "c"}, "b": {"d"}, "c": {"d"}}, 0},
-		"two directories":   {map[string][]string{"a": {"b"}, "b": {"a"}}, 1},
-		"a cycle below":     {map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"b"}}, 1},
-		"a package and its": {map[string][]string{".": {"expr"}, "expr": {"."}}, 1},
-	} {
-		if got := cycles(test.arrows); len(got) != test.want {
-			t.Errorf("%s: found %v, want %d", name, got, test.want)
-		}
-	}
-}

@@ -16,9 +16,6 @@ var (
 	quoted   = regexp.MustCompile("`([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*/?)`")
 	codeSpan = regexp.MustCompile("`[^`\n]+`")
 	fences   = regexp.MustCompile("(?ms)^```.*?^```")
-	// goName matches the name of a Go file in a comment, docLink a package.
-	goName  = regexp.MustCompile(`(?:^|[\s(])([a-z0-9_/-]+\.go)\b`)
-	docLink = regexp.MustCompile(`\[` + module + `/([a-z0-9_/-]+)\]`)
 )
 
 // TestLinks checks that the targets of relative links exist, headings included.
@@ -45,33 +42,6 @@ func TestLinks(t *testing.T) {
 			case anchor != "" && !headings[full][anchor]:
 				t.Errorf("%s:%d: %s has no heading #%s", page.path, lineAt(page.text, match[0]), full, anchor)
 			}
-		}
-	}
-}
-
-// TestContents checks that docs/README.md links all other pages in docs.
-func TestContents(t *testing.T) {
-	const contents = "docs/README.md"
-	linked := map[string]bool{contents: true}
-	var pages []string
-	for _, page := range repositoryOf(t).pages {
-		if strings.HasPrefix(page.path, "docs/") {
-			pages = append(pages, page.path)
-		}
-		if page.path != contents {
-			continue
-		}
-		for _, match := range link.FindAllStringSubmatch(withoutCode(page.text), -1) {
-			name, _, _ := strings.Cut(match[1], "#")
-			linked[path.Join("docs", name)] = true
-		}
-	}
-	if len(pages) < 30 {
-		t.Errorf("only %d pages were found", len(pages))
-	}
-	for _, page := range pages {
-		if !linked[page] {
-			t.Errorf("%s does not link %s: put it where a newcomer needs it", contents, page)
 		}
 	}
 }
@@ -105,28 +75,6 @@ func TestPathsInPages(t *testing.T) {
 				continue
 			}
 			t.Errorf("%s:%d: there is no %s", page.path, lineAt(text, match[0]), name)
-		}
-	}
-}
-
-// TestPathsInPackageComments checks that the files and packages that a package
-// comment names exist.
-func TestPathsInPackageComments(t *testing.T) {
-	r := repositoryOf(t)
-	for _, file := range r.code {
-		if file.test || file.syntax.Doc == nil {
-			continue
-		}
-		comment := file.syntax.Doc.Text()
-		for _, match := range goName.FindAllStringSubmatch(comment, -1) {
-			if !r.has(path.Join(file.dir(), match[1])) && !r.has(match[1]) {
-				t.Errorf("%s: the package comment names %s, which does not exist", file.path, match[1])
-			}
-		}
-		for _, match := range docLink.FindAllStringSubmatch(comment, -1) {
-			if !r.dirs[match[1]] {
-				t.Errorf("%s: the package comment links %s/%s, which does not exist", file.path, module, match[1])
-			}
 		}
 	}
 }

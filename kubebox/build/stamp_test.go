@@ -1,10 +1,8 @@
 package build
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -68,32 +66,5 @@ func TestStampMatchesOnlyExistingResults(t *testing.T) {
 	}
 	if s.matches(file, []string{result}) || stamp("y").matches(file, nil) {
 		t.Error("matches without its result, or matches a different stamp")
-	}
-}
-
-func TestCheckNamesMissingFilesAndTheRemedy(t *testing.T) {
-	err := Check(t.TempDir(), true)
-	missing := &MissingError{}
-	ok := errors.As(err, &missing)
-	if !ok || len(missing.Files) < 10 || !strings.Contains(err.Error(), "make kubernetes") {
-		t.Fatalf("got %v", err)
-	}
-}
-
-func TestEnvironmentNamesTheDirectory(t *testing.T) {
-	t.Setenv(DirVariable, "/somewhere/bin")
-	if dir, err := DefaultDir(); err != nil || dir != "/somewhere/bin" {
-		t.Errorf("got %s, %v", dir, err)
-	}
-}
-
-func TestLinesAreSplit(t *testing.T) {
-	var got []string
-	l := lines{each: func(s string) { got = append(got, s) }}
-	for _, part := range []string{"a\nb", "c\n", "\n", "d"} {
-		l.Write([]byte(part))
-	}
-	if len(got) != 3 || got[0] != "a" || got[1] != "bc" || got[2] != "" {
-		t.Errorf("got %q", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"akri.sh/akri/kubebox/build"
 )
@@ -87,18 +86,6 @@ func TestConfigRejectsInvalidSettings(t *testing.T) {
 	const want = "the working directory is not inside the Akri repository: or set AKRI_K8S_BIN to the directory of executables"
 	if _, err := (Config{Dir: "/tmp/x"}).complete(); err == nil || err.Error() != want {
 		t.Errorf("outside the repository\n got %v\nwant %s", err, want)
-	}
-}
-
-func TestConfigHasDefaults(t *testing.T) {
-	c, err := Config{Nodes: 1, Bin: fakeBin(t)}.complete()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.Remove(c.Dir)
-	if !strings.HasPrefix(c.Dir, "/tmp/akri-") || len(c.Images) != 1 || c.Timeout != 2*time.Minute ||
-		len(c.Controllers) == 0 || c.Progress == nil {
-		t.Errorf("got %+v", c)
 	}
 }
 

@@ -54,30 +54,6 @@ func TestUnknownNodesAreRejected(t *testing.T) {
 	}
 }
 
-func TestRefusalsOfTheSupervisorNameTheRequest(t *testing.T) {
-	c := openServed(t, respond(wire.Response{Error: "unknown component"}))
-	service := Service{Namespace: "default", Name: "web", Port: "http"}
-	for want, request := range map[string]func() error{
-		"dance etcd: control: unknown component":             func() error { return c.Do(t.Context(), "dance", "etcd") },
-		"default/web:http: forward: unknown component":       func() error { _, err := c.Forward(t.Context(), service, 0); return err },
-		"exec: unknown component":                            func() error { return c.Exec(t.Context(), Command{Args: []string{"true"}}) },
-		"dial: unknown component":                            func() error { _, err := c.Dial(t.Context(), "", "tcp", ":80"); return err },
-		"status: unknown component":                          func() error { _, err := c.Components(t.Context()); return err },
-		"loading /none into node1: open /none: no such file": func() error { return c.Load(t.Context(), "/none") },
-	} {
-		if err := request(); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("\n got %v\nwant %s", err, want)
-		}
-	}
-}
-
-func TestResponseWithoutASocket(t *testing.T) {
-	c := openServed(t, respond(wire.Response{}))
-	if _, err := c.Dial(t.Context(), "", "tcp", "127.0.0.1:80"); err == nil || err.Error() != "the supervisor sent no socket" {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestErrorOfACommandIsBounded(t *testing.T) {
 	c := openServed(t, func(_ context.Context, _ wire.Request, files []*os.File) (wire.Response, []*os.File) {
 		_, _ = io.WriteString(files[2], strings.Repeat("x", 5000)+"end\n")

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"akri.sh/akri/kubebox/cluster/internal/supervisor"
@@ -127,31 +125,6 @@ func numbers(n int) string {
 	return lines.String()
 }
 
-func TestFailedStartIsExplained(t *testing.T) {
-	c := &Cluster{dir: t.TempDir()}
-	if err := c.explain(t.Context(), errSilent, ""); err == nil || err.Error() != errSilent.Error() {
-		t.Errorf("without a log: %v", err)
-	}
-	writeFile(t, supervisorLog(c.dir), numbers(20))
-	if err := c.explain(t.Context(), errSilent, ""); !strings.HasPrefix(err.Error(), "the supervisor exited unexpectedly; its log:\n6\n7\n") {
-		t.Errorf("with a log: %v", err)
-	}
-	failure := errors.New("etcd exited")
-	if err := c.explain(t.Context(), failure, ""); err == nil || err.Error() != failure.Error() {
-		t.Errorf("with a reason: %v", err)
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("not ready within 1s"))
-	if err := c.explain(ctx, failure, "\nlogs"); err.Error() != "not ready within 1s\netcd exited" {
-		t.Errorf("canceled: %v", err)
-	}
-	ctx, stop := context.WithTimeoutCause(t.Context(), 0, errors.New("not ready within 0s"))
-	defer stop()
-	if err := c.explain(ctx, failure, "\nlogs"); err.Error() != "not ready within 0s\netcd exited\nlogs" {
-		t.Errorf("after the timeout: %v", err)
-	}
-}
-
 // TestStartHasATimeout starts programs that never become ready, and then one that exits. The error has what all of them
 // say: the logs are removed.
 func TestStartHasATimeout(t *testing.T) {
@@ -191,21 +164,6 @@ func TestOnlyRunningClustersAreOpened(t *testing.T) {
 	if err := (&Cluster{dir: dir, state: exited}).leftovers(); err != nil {
 		t.Errorf("after Down: %v", err)
 	}
-}
-
-func TestLeftoversAreNamed(t *testing.T) {
-	c := &Cluster{dir: t.TempDir(), state: exited}
-	assertFailure(t, c.leftovers(), c.dir+" still exists")
-}
-
-func TestExitIsAwaitedUntilTheTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		c := &Cluster{state: running(t)}
-		if c.awaitExit(stopTimeout) || time.Since(began) > 21*time.Second {
-			t.Errorf("this process has exited after %v", time.Since(began))
-		}
-	})
 }
 
 // TestSupervisorThatDoesNotExitIsKilled removes a cluster whose supervisor sleeps.

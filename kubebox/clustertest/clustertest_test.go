@@ -71,25 +71,6 @@ func TestMissingExecutablesSkipTheTest(t *testing.T) {
 	}
 }
 
-func TestSharedClusterHasANumberOfNodes(t *testing.T) {
-	shared.cluster, shared.config = new(cluster.Cluster), cluster.Config{Nodes: 1}
-	defer func() { shared.cluster, shared.config = nil, cluster.Config{} }()
-	t.Setenv(ClusterVariable, "")
-	o := outcomeOf(t, func(t testing.TB) { Existing(t, cluster.Config{Nodes: 2}) })
-	if want := "the shared cluster has 1 nodes, but this test needs 2"; o.failed != want {
-		t.Errorf("got %q, want %q", o.failed, want)
-	}
-}
-
-func TestExistingClusterMustRun(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv(ClusterVariable, dir)
-	o := outcomeOf(t, func(t testing.TB) { Existing(t, cluster.Config{}) })
-	if want := "there is no cluster in " + dir; o.failed != want {
-		t.Errorf("got %q, want %q", o.failed, want)
-	}
-}
-
 // TestClusterThatFailsFailsTheTest opens a cluster whose supervisor is this process.
 func TestClusterThatFailsFailsTheTest(t *testing.T) {
 	stat, err := os.ReadFile("/proc/self/stat")

@@ -8,13 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -49,27 +47,6 @@ func TestSameFilesProduceTheSameArchive(t *testing.T) {
 	b := write(filepath.Join(dir, "b.tar"), time.Hour)
 	if !bytes.Equal(a, b) {
 		t.Error("two archives of the same files differ")
-	}
-}
-
-func TestArchiveHasTheNameThatPodsUse(t *testing.T) {
-	dir := t.TempDir()
-	program := filepath.Join(dir, "program")
-	if err := os.WriteFile(program, []byte("x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	archive := filepath.Join(dir, "nginx.tar")
-	err := Write(archive, Image{Name: "nginx:stable-alpine", Files: map[string]string{"/program": program}, Entrypoint: []string{"/program"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(archive) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := []string{"docker.io/library/nginx:stable-alpine", "index.docker.io/library/nginx:stable-alpine", "nginx:stable-alpine"}
-	if got := manifest[0].RepoTags[0]; !slices.Contains(names, got) {
-		t.Errorf("the archive's tag is %s", got)
 	}
 }
 
@@ -109,56 +86,6 @@ func TestArchivesAreWhole(t *testing.T) {
 	writers.Wait()
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("the directory contains %v, %v", left, err)
-	}
-}
-
-func TestWriteRejectsInvalidImages(t *testing.T) {
-	program := []string{"/program"}
-	for _, tc := range []struct {
-		reason string
-		image  Image
-		want   string // the beginning of the error
-	}{
-		{"no name", Image{Entrypoint: program}, "image name: "},
-		{"a name with a space", Image{Name: "a b", Entrypoint: program}, "image name: "},
-		{"no entrypoint", Image{Name: "a:1"}, "image a:1: the entrypoint is missing"},
-		{
-			"a relative path", Image{Name: "a:1", Files: map[string]string{"program": "/dev/null"}, Entrypoint: program},
-			"image a:1: program is not an absolute path",
-		},
-		{
-			"a relative path of contents", Image{Name: "a:1", Contents: map[string][]byte{"./a": nil}, Entrypoint: program},
-			"image a:1: ./a is not an absolute path",
-		},
-		{
-			"no such file", Image{Name: "a:1", Files: map[string]string{"/program": "/no/such/file"}, Entrypoint: program},
-			"image a:1: open /no/such/file",
-		},
-		{
-			"a file given twice",
-			Image{Name: "a:1", Files: map[string]string{"/a": "/dev/null"}, Contents: map[string][]byte{"/a": nil}, Entrypoint: program},
-			"image a:1: /a is in both Files and Contents",
-		},
-		{
-			"no architecture", Image{Name: "a:1", Platform: "linux", Entrypoint: program},
-			`image a:1: platform: "linux" has no architecture: write linux/amd64`,
-		},
-		{
-			"no operating system", Image{Name: "a:1", Platform: "/arm64", Entrypoint: program},
-			`image a:1: platform: "/arm64" has no architecture: write linux/amd64`,
-		},
-		{
-			"a platform with four parts", Image{Name: "a:1", Platform: "linux/arm/v7/x", Entrypoint: program},
-			"image a:1: platform: too many slashes",
-		},
-	} {
-		dir := t.TempDir()
-		if err := Write(filepath.Join(dir, "x.tar"), tc.image); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
-			t.Errorf("%s\n got %v\nwant %s", tc.reason, err, tc.want)
-		}
-		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("%s: the directory contains %v, %v", tc.reason, left, err)
-		}
 	}
 }
 

@@ -2,8 +2,6 @@ package images
 
 import (
 	"bytes"
-	"context"
-	"strings"
 	"sync"
 	"testing"
 
@@ -38,30 +36,3 @@ func TestTwoVersionsAtTheSameTime(t *testing.T) {
 		}
 	}
 }
-
-// TestWaitingForABuildEnds checks that a build that waits for another says so, and that Ctrl+C ends it.
-func TestWaitingForABuildEnds(t *testing.T) {
-	o := options(t.TempDir())
-	unlock, err := o.lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	ctx, cancel := context.WithCancel(t.Context())
-	var log strings.Builder
-	o.Log = writerFunc(func(text []byte) (int, error) {
-		cancel()
-		return log.Write(text)
-	})
-	if _, err := Build(ctx, o); err == nil || ctx.Err() == nil {
-		t.Errorf("while another one builds, and then interrupted: %v", err)
-	}
-	if want := "images: waiting for another build into " + o.Dir + "\n"; log.String() != want {
-		t.Errorf("it says %q, want %q", log.String(), want)
-	}
-}
-
-// writerFunc is a function as an io.Writer.
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(text []byte) (int, error) { return f(text) }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"flag"
 	"io"
 	"log"
 	"math"
@@ -118,36 +115,5 @@ func TestNumber(t *testing.T) {
 	}
 	if _, err := number(nil); err == nil {
 		t.Error("no value is not a number")
-	}
-}
-
-func TestSettings(t *testing.T) {
-	const url, node = "opc.tcp://a:4840", "--node=i=2258"
-	for name, tc := range map[string]struct {
-		url       string
-		arguments []string
-		want      string
-	}{
-		"no device":   {"", []string{node}, "OPCUA_DISCOVERY_URL is not set"},
-		"no node":     {url, nil, "--node is not set"},
-		"a bad node":  {url, []string{"--node=temperature;"}, "--node"},
-		"a metric":    {url, []string{node, "--metric=a-b"}, "--metric"},
-		"an interval": {url, []string{node, "--interval=1ms"}, "--interval"},
-		"an argument": {url, []string{node, "x"}, "unexpected argument"},
-	} {
-		_, err := parse(tc.arguments, func(variable string) string {
-			if variable == "OPCUA_DISCOVERY_URL" {
-				return tc.url
-			}
-			return ""
-		}, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: got %v, want an error with %q", name, err, tc.want)
-		}
-	}
-	var help bytes.Buffer
-	if _, err := parse([]string{"--help"}, func(string) string { return "" }, &help); !errors.Is(err, flag.ErrHelp) ||
-		!strings.Contains(help.String(), "OPCUA_NODE_ID") {
-		t.Errorf("--help: %v\n%s", err, help.String())
 	}
 }

@@ -35,17 +35,3 @@ func TestOven(t *testing.T) {
 		}
 	}
 }
-
-// TestSteps checks that it does not matter how often the oven is read.
-func TestSteps(t *testing.T) {
-	start := time.Unix(0, 0)
-	once, often := newOven(20, 180, 3, start), newOven(20, 180, 3, start)
-	for second := range 200 {
-		often.read(start.Add(time.Duration(second) * time.Second))
-	}
-	end := start.Add(200 * time.Second)
-	a, b := once.read(end), often.read(end)
-	if math.Abs(a.temperature-b.temperature) > 1e-9 || a.pieces != b.pieces {
-		t.Errorf("%+v and %+v differ", a, b)
-	}
-}

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -115,25 +112,5 @@ func TestServer(t *testing.T) {
 	}
 	if got := fmt.Sprint(read("setpoint")); got != "99.5" {
 		t.Errorf("the setpoint is %s", got)
-	}
-}
-
-func TestFlags(t *testing.T) {
-	for arguments, want := range map[string]string{
-		"--endpoint=http://a:1":          "--endpoint",
-		"--endpoint=opc.tcp://a":         "--endpoint",
-		"--endpoint=opc.tcp://a:0":       "--endpoint",
-		"--endpoint=opc.tcp://a:1/b":     "--endpoint",
-		"--speed=0":                      "--speed",
-		"extra":                          "unexpected argument",
-		"--endpoint=opc.tcp://[fd00::1]": "--endpoint",
-	} {
-		if _, err := parse([]string{arguments}, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want an error with %q", arguments, err, want)
-		}
-	}
-	var help bytes.Buffer
-	if _, err := parse([]string{"--help"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "ns=1;s=setpoint") {
-		t.Errorf("--help: %v\n%s", err, help.String())
 	}
 }

@@ -28,10 +28,6 @@ type source struct {
 	asked   int
 	failure error
 	delay   time.Duration // of each answer
-
-	nameless  bool
-	nameAsked int
-	nameError error
 }
 
 // slow makes the camera answer after a delay.
@@ -72,64 +68,7 @@ func (s *source) Picture(ctx context.Context) ([]byte, error) {
 }
 
 func (s *source) Information(context.Context) (onvif.Information, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.nameAsked++
-	switch {
-	case s.nameError != nil:
-		return onvif.Information{}, s.nameError
-	case s.nameless:
-		return onvif.Information{Manufacturer: "Akri", Model: "Virtual"}, nil
-	}
 	return onvif.Information{Name: "hall", Manufacturer: "Akri", Model: "Virtual"}, nil
-}
-
-// names returns how often the camera was asked for its name, and sets whether it tells.
-func (s *source) names(next error) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.nameError = next
-	return s.nameAsked
-}
-
-// TestFeedOfCameraWithoutName checks that a camera without a name, or one that does not
-// tell it, is not asked with each picture.
-func TestFeedOfCameraWithoutName(t *testing.T) {
-	fails := errors.New("GetDeviceInformation: the camera answers with status 500")
-	for name, test := range map[string]struct {
-		source         *source
-		inHour, inNext int    // how often it is asked, and then with the answer
-		want           string // its name in the end
-	}{
-		"it has a name":          {&source{}, 1, 1, "hall"},
-		"it has none":            {&source{nameless: true}, 1, 1, ""},
-		"it tells it later":      {&source{nameError: fails}, 7, 8, "hall"}, // at 0, 30, 90, 210, 450, 930 and 1890 s
-		"it says later: no name": {&source{nameError: fails, nameless: true}, 7, 8, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				feed := NewFeed(test.source, "http://192.0.2.1", time.Second)
-				ctx, stop := context.WithCancel(t.Context())
-				ended := make(chan error, 1)
-				go func() { ended <- feed.Run(ctx) }()
-				time.Sleep(time.Hour)
-				synctest.Wait()
-				if n := test.source.names(nil); n != test.inHour {
-					t.Errorf("it was asked %d times in an hour, want %d", n, test.inHour)
-				}
-				time.Sleep(2 * maxNameDelay)
-				synctest.Wait()
-				if n := test.source.names(nil); n != test.inNext {
-					t.Errorf("it was asked %d times when it answers, want %d", n, test.inNext)
-				}
-				if _, status := feed.Look(); status.Name != test.want || !status.Live {
-					t.Errorf("it is shown as %+v, want the name %q", status, test.want)
-				}
-				stop()
-				<-ended
-			})
-		})
-	}
 }
 
 // TestFeed checks how often a camera is asked.

@@ -59,34 +59,3 @@ func resolve(address string) string {
 	return strings.Replace(text, "<d:Probe></d:Probe>",
 		"<d:Resolve><w:EndpointReference><w:Address>"+address+"</w:Address></w:EndpointReference></d:Resolve>", 1)
 }
-
-func TestParseRefuses(t *testing.T) {
-	for name, packet := range map[string]string{
-		"no XML":            "M-SEARCH * HTTP/1.1",
-		"a Hello":           strings.ReplaceAll(probe("", ""), "d:Probe", "d:Hello"),
-		"no id":             strings.Replace(probe("", ""), "uuid:1", "", 1),
-		"an endless id":     strings.Replace(probe("", ""), "uuid:1", strings.Repeat("x", maxID+1), 1),
-		"another SOAP":      strings.Replace(probe("", ""), soapNamespace, "http://schemas.xmlsoap.org/soap/envelope/", 1),
-		"another discovery": strings.ReplaceAll(probe("", ""), discoveryNamespace, "http://docs.oasis-open.org/ws-dd/ns/discovery/2009/01"),
-		"a DTD":             `<!DOCTYPE e [<!ENTITY a "b">]>` + probe("", ""),
-		"deep nesting":      probe("", strings.Repeat("<d:x>", maxDepth)+strings.Repeat("</d:x>", maxDepth)),
-		"many elements":     probe("", strings.Repeat("<d:x/>", maxElements)),
-		"too large":         probe("", strings.Repeat(" ", maxMessage)),
-		"an empty Resolve":  resolve(""),
-	} {
-		if m, err := Parse([]byte(packet)); err == nil {
-			t.Errorf("%s: accepted: %+v", name, m)
-		}
-	}
-}
-
-// FuzzParse looks for messages that make the parser panic.
-func FuzzParse(f *testing.F) {
-	f.Add([]byte(probe(` xmlns:x="y"`, `<d:Types>x:T</d:Types><d:Scopes MatchBy="z">onvif://a/b</d:Scopes>`)))
-	f.Add([]byte(resolve("urn:uuid:1")))
-	f.Fuzz(func(_ *testing.T, packet []byte) {
-		if m, err := Parse(packet); err == nil {
-			hall.Matches(m)
-		}
-	})
-}

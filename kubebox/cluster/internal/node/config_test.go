@@ -2,19 +2,11 @@ package node
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"akri.sh/akri/kubebox/cluster/internal/process"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files; review the diff before committing it")
 
 var example = Config{
 	Name:    "node1",
@@ -32,32 +24,6 @@ var example = Config{
 	Flags:  map[string][]string{"kubelet": {"--v=4"}},
 }
 
-func TestConfigurationFiles(t *testing.T) {
-	mayRaise := example
-	mayRaise.MayRaiseLimits = true
-	for name, got := range map[string][]byte{
-		"containerd.toml":           example.containerd(),
-		"containerd-resources.toml": mayRaise.containerd(),
-		"cni.json":                  example.cni(),
-		"kubelet.json":              example.kubelet(),
-		"kube-proxy.json":           example.proxy(),
-	} {
-		file := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(file, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != string(want) {
-			t.Errorf("%s (go test -update rewrites it)\n got %s\nwant %s", file, got, want)
-		}
-	}
-}
-
 func TestKubeletSetsOOMScoreOnlyWherePermitted(t *testing.T) {
 	for _, may := range []bool{true, false} {
 		c := example
@@ -70,43 +36,6 @@ func TestKubeletSetsOOMScoreOnlyWherePermitted(t *testing.T) {
 			t.Errorf("MayRaiseLimits=%v: oomScoreAdj set is %v", may, set)
 		}
 	}
-}
-
-func TestAdditionalFlagsComeLast(t *testing.T) {
-	flags := example.kubeletFlags()
-	if flags[len(flags)-1] != "--v=4" || !slices.Contains(flags, "--node-ip=10.99.0.11") {
-		t.Errorf("got %q", flags)
-	}
-}
-
-func TestNodeRejectsAnInvalidConfiguration(t *testing.T) {
-	near, far, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer near.Close()
-	far.Close() // the supervisor has exited
-	if err := Init(near, nil); err == nil || err.Error() != "reading the configuration: EOF" {
-		t.Errorf("got %v", err)
-	}
-}
-
-// TestContainerdIsAwaitedForAMinute checks the error of a node whose containerd does not
-// start.
-func TestContainerdIsAwaitedForAMinute(t *testing.T) {
-	if _, err := os.Stat(containerdSocket); err == nil {
-		t.Skip("needs a machine without containerd")
-	}
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		err := example.importImages(t.Context(), nil)
-		if err == nil || !strings.HasPrefix(err.Error(), "containerd does not respond: dial unix "+containerdSocket) {
-			t.Errorf("got %v", err)
-		}
-		if took := time.Since(began); took != time.Minute {
-			t.Errorf("it took %v", took)
-		}
-	})
 }
 
 var table = process.NewTable() // there can be only one per process

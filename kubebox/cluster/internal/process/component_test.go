@@ -111,15 +111,6 @@ func TestClosedTableStartsNothing(t *testing.T) {
 	}
 }
 
-func TestPausedComponentCanBeStopped(t *testing.T) {
-	c := shell(t, "exec sleep 100")
-	for _, action := range []string{"start", "pause", "stop"} {
-		if err := c.Do(action); err != nil {
-			t.Fatal(action, err)
-		}
-	}
-}
-
 func TestUnexpectedExitIsReportedWithTheEndOfTheLog(t *testing.T) {
 	for _, tc := range []struct{ script, want string }{
 		{"echo cannot open the door; exit 4", "exited with status 4; the end of LOG:\ncannot open the door"},
@@ -147,20 +138,6 @@ func TestUnexpectedExitIsReportedWithTheEndOfTheLog(t *testing.T) {
 	}
 }
 
-func TestProcessReportsItsStatus(t *testing.T) {
-	p, err := table.Start(Spec{Path: "/bin/sh", Args: []string{"-c", "kill -TERM $$"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := p.Status(); !s.Signaled() || s.Signal() != syscall.SIGTERM {
-		t.Errorf("got %v", s)
-	}
-	p.Signal(syscall.SIGKILL, true) // must not reach a process that has reused the PID
-	if _, err := table.Start(Spec{Path: "/no/such/program"}); err == nil {
-		t.Error("starting a missing program: got no error")
-	}
-}
-
 func TestTailReturnsTheEnd(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	text := strings.Repeat(strings.Repeat("x", 100)+"\n", 1000) + "a\nb\nc\n"
@@ -172,15 +149,5 @@ func TestTailReturnsTheEnd(t *testing.T) {
 	}
 	if got := Tail(file+".none", 2); got != "" {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestTailReadsAtMostItsWindow(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(file, []byte(strings.Repeat("x", 100<<10)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if got := len(Tail(file, 15)); got != 16<<10 {
-		t.Errorf("%d bytes of a long line", got)
 	}
 }

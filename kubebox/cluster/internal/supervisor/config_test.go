@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -37,17 +36,6 @@ func TestPortsAreFixedOnlyInNamespaces(t *testing.T) {
 	}
 	if got := outside.server(); got != "https://127.0.0.1:1234" {
 		t.Errorf("the server without namespaces is %s", got)
-	}
-}
-
-func TestAuditLogIsOptional(t *testing.T) {
-	with := example
-	with.AuditLog = "/tmp/audit.log"
-	if flags := with.apiserverFlags("e", "443"); !slices.Contains(flags, "--audit-log-path=/tmp/audit.log") {
-		t.Errorf("got %q", flags)
-	}
-	if flags := example.apiserverFlags("e", "443"); strings.Contains(strings.Join(flags, " "), "audit") {
-		t.Errorf("got %q", flags)
 	}
 }
 

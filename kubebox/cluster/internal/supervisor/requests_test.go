@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"akri.sh/akri/kubebox/cluster/internal/control"
 	"akri.sh/akri/kubebox/cluster/internal/process"
-	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
 var table = process.NewTable() // there can be only one per process
@@ -52,84 +49,6 @@ func input(t *testing.T, content string) *os.File {
 	return near
 }
 
-func TestUnknownRoleIsRejected(t *testing.T) {
-	assertError(t, "an executable of another version", runRole("dance"), "unknown role AKRI_CLUSTER_ROLE=dance")
-}
-
-func TestSupervisorRejectsAnInvalidConfiguration(t *testing.T) {
-	err := Run(input(t, ""), nil, nil, nil)
-	assertError(t, "the starter has exited", err, "reading the configuration: EOF")
-}
-
-func TestForwardRejectsInvalidRequests(t *testing.T) {
-	const incomplete = "the request must have a listener, and a name of the form NAMESPACE/SERVICE:PORT"
-	for _, tc := range []struct {
-		name      string
-		listeners int
-		want      string
-	}{
-		{"default/web:http", 0, incomplete},
-		{"default/web:http", 2, incomplete},
-		{"", 1, incomplete},
-		{"default", 1, incomplete},
-		{"web:http", 1, incomplete},
-		{"/web:http", 1, incomplete},
-		{"default/:http", 1, incomplete},
-		{"default/web", 1, incomplete},
-		{"default/web:", 1, incomplete},
-		{"default/web:http", 1, "open DIR/pki/admin.crt: no such file or directory"}, // accepted
-	} {
-		s, _ := newSupervisor(t)
-		files := make([]*os.File, tc.listeners)
-		response, _ := s.handle(t.Context(), wire.Request{Op: wire.Forward, Name: tc.name}, files)
-		if want := strings.Replace(tc.want, "DIR", s.config.Dir, 1); response.Error != want {
-			t.Errorf("%q with %d listeners\n got %s\nwant %s", tc.name, tc.listeners, response.Error, want)
-		}
-	}
-	s, _ := newSupervisor(t)
-	s.config.Isolated = false
-	_, err := s.forward(wire.Request{Op: wire.Forward, Name: "default/web:http"}, make([]*os.File, 1))
-	assertError(t, "ordinary processes", err, "the cluster has no nodes, so no Service has endpoints")
-}
-
-// TestFailedForwardClosesConnections checks a Service without endpoints.
-func TestFailedForwardClosesConnections(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go forwardTo(listener, func() (string, error) { return "", errors.New("no endpoint") })
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-		t.Errorf("read %d bytes, %v", n, err)
-	}
-}
-
-func TestNodeRejectsActionsThatDoNotFit(t *testing.T) {
-	s, _ := newSupervisor(t)
-	m := s.newMachine(0)
-	for action, want := range map[string]string{
-		"stop":    "node1 is not running",
-		"kill":    "node1 is not running",
-		"restart": "node1 is not running",
-		"pause":   `unknown action "pause" for a node: use one of start, stop, restart, kill`,
-		"":        `unknown action "" for a node: use one of start, stop, restart, kill`,
-	} {
-		assertError(t, action, m.Do(action), want)
-	}
-	if entries, err := os.ReadDir(s.config.Dir); err != nil || len(entries) > 0 {
-		t.Errorf("the node was booted: %v, %v", entries, err)
-	}
-}
-
 func TestMostNodesFitIntoTheAddressRanges(t *testing.T) {
 	bridge, pods := netip.MustParsePrefix(bridgePrefix), netip.MustParsePrefix(podRanges)
 	for i := range MaxNodes {
@@ -158,18 +77,6 @@ func TestLifelineEndsTheCluster(t *testing.T) {
 		if got := context.Cause(ctx); !errors.Is(got, want) {
 			t.Errorf("%q: the cluster ended with %v, want %v", message, got, want)
 		}
-	}
-}
-
-func TestRequestEndsTheCluster(t *testing.T) {
-	s, ctx := newSupervisor(t)
-	go s.handle(t.Context(), wire.Request{Op: wire.End}, nil) // never returns
-	select {
-	case <-ctx.Done():
-	case <-time.After(10 * time.Second):
-	}
-	if got := context.Cause(ctx); !errors.Is(got, errStopRequested) {
-		t.Errorf("the cluster ended with %v", got)
 	}
 }
 

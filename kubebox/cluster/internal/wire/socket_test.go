@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,15 +49,6 @@ func TestFilesArePassedInBothDirections(t *testing.T) {
 	}
 }
 
-func TestErrorsAreReturned(t *testing.T) {
-	path := serveTest(t, func(context.Context, Request, []*os.File) (Response, []*os.File) {
-		return Response{Error: "no such node"}, nil
-	})
-	if _, _, err := Call(t.Context(), path, Request{Op: Dial}); err == nil || err.Error() != "dial: no such node" {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestDisconnectCancelsTheRequest(t *testing.T) {
 	cancelled := make(chan struct{})
 	path := serveTest(t, func(ctx context.Context, _ Request, _ []*os.File) (Response, []*os.File) {
@@ -94,68 +84,5 @@ func TestMessagesAreLimited(t *testing.T) {
 	_, _, err = Call(t.Context(), path, Request{Op: Exec, Args: []string{strings.Repeat("x", most+1)}})
 	if err == nil || err.Error() != "the control message is 131073 bytes long, over the limit of 131072" {
 		t.Errorf("over the limit: %v", err)
-	}
-}
-
-func TestMostFilesArePassed(t *testing.T) {
-	path := serveTest(t, func(_ context.Context, _ Request, files []*os.File) (Response, []*os.File) {
-		return Response{Exit: len(files)}, nil
-	})
-	var files []*os.File
-	const most = 8
-	for range most {
-		files = append(files, os.Stdin)
-	}
-	if response, _, err := Call(t.Context(), path, Request{Op: Exec}, files...); err != nil || response.Exit != most {
-		t.Errorf("%d of %d files were passed: %v", response.Exit, most, err)
-	}
-}
-
-// TestInvalidRequestIsRejected sends what no Call sends.
-func TestInvalidRequestIsRejected(t *testing.T) {
-	path := serveTest(t, func(_ context.Context, r Request, _ []*os.File) (Response, []*os.File) {
-		t.Errorf("the request %+v was handled", r)
-		return Response{}, nil
-	})
-	for message, want := range map[string]string{"": "EOF", "{": "unexpected end of JSON input", `{"op": 1}`: "cannot unmarshal number"} {
-		conn, err := net.DialUnix(network, nil, &net.UnixAddr{Name: path, Net: network})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.Write([]byte(message)); err != nil {
-			t.Fatal(err)
-		}
-		var response Response
-		if _, err := receive(conn, &response); err != nil || !strings.Contains(response.Error, want) {
-			t.Errorf("%q: got %+v, %v, want %s", message, response, err, want)
-		}
-		conn.Close()
-	}
-}
-
-func TestResponseThatCannotBeSent(t *testing.T) {
-	path := serveTest(t, func(context.Context, Request, []*os.File) (Response, []*os.File) {
-		return Response{Address: strings.Repeat("x", maxPacket)}, nil
-	})
-	if _, _, err := Call(t.Context(), path, Request{Op: Dial}); err == nil || !strings.Contains(err.Error(), "sending the response: ") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestServerThatDoesNotRespond(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	listener, err := net.Listen(network, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go func() {
-		if conn, err := listener.Accept(); err == nil {
-			_, _ = conn.Read(make([]byte, maxPacket))
-			conn.Close()
-		}
-	}()
-	if _, _, err := Call(t.Context(), path, Request{Op: Dial}); !errors.Is(err, ErrNoResponse) {
-		t.Errorf("got %v", err)
 	}
 }
