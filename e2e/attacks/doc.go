@@ -2,9 +2,7 @@
 // agent or a discovery handler that has only the rights that the test names, on a
 // real cluster with the webhook and the policies installed.
 //
-// Only what needs the whole installation is here: what a controller finds that starts, what
-// the programs log, who reaches the webhook's port, and whether one tenant disturbs others.
-// Attacks on admission, on the policies and on the ownership of objects are in the tests of
+// Attacks on limits, on faults of the API server and on the policies alone are in the tests of
 // packages webhook, api/v0 and controller, which have a real API server, too.
 //
 // Reading order: main_test.go starts the cluster, client_test.go and

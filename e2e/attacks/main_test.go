@@ -251,3 +251,14 @@ func (w *world) converged(name string) {
 	w.await(name, "Ready", "True")
 	w.must(w.admin.delete("Configuration", w.namespace, name))
 }
+
+// absent fails the test if an object exists, or any object of a kind in the
+// namespace if name is empty.
+func (w *world) absent(kindName, name string) {
+	w.t.Helper()
+	for _, o := range w.list(kindName, w.namespace) {
+		if name == "" || o.name() == name {
+			w.t.Errorf("%s %s exists: %.2000s", kindName, o.name(), o.json())
+		}
+	}
+}

@@ -133,6 +133,66 @@ spec: {configurationName: probe, cdiName: akri.sh/probe=abcdef, capacity: 1, nod
 	})
 }
 
+// Labels alone neither delete an object nor keep others from being pruned.
+func TestInventedLabels(t *testing.T) {
+	clustertest.Full(t)
+	w := newWorld(t)
+	parent := w.start(owned("labels"), 1)
+	instance := w.instances("labels", 1)[0]
+	labels := func(uid, instance string) string {
+		text := fmt.Sprintf("app.kubernetes.io/managed-by: akri, akri.sh/configuration: labels, akri.sh/namespace: %s, akri.sh/owner: %q",
+			w.namespace, uid)
+		if instance != "" {
+			text += ", akri.sh/instance: " + instance
+		}
+		return text
+	}
+	elsewhere := w.namespace + "-b"
+	w.must(w.admin.create(parse("{apiVersion: v1, kind: Namespace, metadata: {name: " + elsewhere + "}}")))
+	t.Cleanup(func() {
+		w.api.send(contextWithout(t), request{method: "DELETE", path: pathOf("Namespace", "", elsewhere)})
+	})
+	patcher := w.impersonate("patcher-"+w.namespace, nil)
+	w.grant(patcher, elsewhere, rule{"", "configmaps", "get,patch"})
+	w.grant(patcher, w.namespace, rule{"", "configmaps", "get,patch"})
+
+	var victims []object
+	for i, text := range []string{labels(parent.uid(), ""), labels(instance.uid(), instance.name())} {
+		for _, namespace := range []string{elsewhere, w.namespace} {
+			victim := parse(configMap(fmt.Sprintf("labelled-%d", i), "victim"))
+			victim["metadata"].(map[string]any)["namespace"] = namespace
+			w.must(w.admin.create(victim))
+			w.refuse("control: deletion by a user who may patch", patcher.delete("ConfigMap", namespace, victim.name()))
+			labelled := w.must(patcher.patch("ConfigMap", namespace, victim.name(), "metadata: {labels: {"+text+"}}")).object()
+			labelled["kind"] = "ConfigMap"
+			victims = append(victims, labelled)
+		}
+	}
+	w.must(w.admin.patch("Configuration", w.namespace, "labels",
+		"spec: {configurationBrokerResources: [{apiVersion: v1, kind: ConfigMap, metadata: {name: labels-new}}]}"))
+	w.await("labels", "Applied", "True")
+	w.eventually("control: the former object is pruned", func() string {
+		if w.find("ConfigMap", "labels-group") != nil {
+			return "it exists"
+		}
+		return ""
+	})
+	for _, victim := range victims {
+		w.untouched(victim)
+	}
+	w.must(w.admin.delete("Configuration", w.namespace, "labels"))
+	w.eventually("the Configuration goes", func() string {
+		if o := w.find("Configuration", "labels"); o != nil {
+			return string(o.json())
+		}
+		return ""
+	})
+	w.converged("after-labels")
+	for _, victim := range victims {
+		w.untouched(victim)
+	}
+}
+
 // Labels under the controller's field manager, on an object that cannot be deleted,
 // hold up neither the parent that they name nor its deletion.
 func TestForgedObject(t *testing.T) {
@@ -162,6 +222,126 @@ func TestForgedObject(t *testing.T) {
 		return ""
 	})
 	other.must(other.admin.patch("ConfigMap", other.namespace, "forged", "metadata: {finalizers: null}"))
+}
+
+// An edit under the controller's own field manager is repaired like any other.
+func TestBorrowedFieldManager(t *testing.T) {
+	clustertest.Full(t)
+	w := newWorld(t)
+	w.start(owned("manager"), 1)
+	editor := w.as("editor", rule{"", "configmaps", "get,patch"})
+	repaired := func(what string) {
+		t.Helper()
+		w.within(timeout/4, what+" is repaired", func() string {
+			if value := w.find("ConfigMap", "manager-group").text("data", "k"); value != "v" {
+				return value
+			}
+			return ""
+		})
+	}
+	w.must(editor.patch("ConfigMap", w.namespace, "manager-group", "data: {k: edited}"))
+	repaired("control: an edit")
+	for _, force := range []string{"true", "false"} {
+		// An imitation shows in the time of the managed fields, which has seconds only. This
+		// one follows the repair at once.
+		live := w.find("ConfigMap", "manager-group")
+		forged := object{
+			"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"k": "forged"},
+			"metadata": map[string]any{
+				"name": "manager-group", "labels": live.at("metadata", "labels"), "ownerReferences": live.at("metadata", "ownerReferences"),
+			},
+		}
+		w.must(editor.apply(forged, "fieldManager", "akri-controller", "force", force))
+		repaired("an apply under the controller's name")
+	}
+}
+
+// A finalizer of Akri's, written by somebody else, does not keep objects for ever.
+func TestBorrowedFinalizer(t *testing.T) {
+	clustertest.Full(t)
+	w := newWorld(t)
+	author := w.as("author", configurationsOnly)
+	c := configuration("finalizer", spec{devices: []string{"d"}})
+	c["metadata"].(map[string]any)["finalizers"] = []string{"akri.sh/cleanup"}
+	w.must(author.create(c))
+	instance := w.instances("finalizer", 1)[0]
+	w.admin.patch("Instance", w.namespace, instance.name(), "metadata: {finalizers: [akri.sh/cleanup]}")
+	w.observed("finalizer")
+	w.must(author.delete("Configuration", w.namespace, "finalizer"))
+	w.within(timeout/4, "the deletion", func() string {
+		if o := w.find("Configuration", "finalizer"); o != nil {
+			return string(o.json())
+		}
+		if o := w.find("Instance", instance.name()); o != nil {
+			return string(o.json())
+		}
+		return ""
+	})
+}
+
+// Two Configurations never share an object: the second gets a Conflict.
+func TestTwoConfigurationsOneObject(t *testing.T) {
+	clustertest.Full(t)
+	for what, directives := range map[string][]string{
+		"plain":    nil,
+		"orphaned": {"deletion-policy", "orphan"},
+		"taken":    {"on-conflict", "adopt"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			claim := func(name, value string) object {
+				return configuration(name, spec{devices: []string{"d"}, group: []string{annotated(configMap("both", value), directives...)}})
+			}
+			suffix := strings.TrimPrefix(w.namespace, "attack-")
+			w.start(claim("one-"+suffix, "one"), 1)
+			before := w.find("ConfigMap", "both")
+			w.must(w.admin.create(claim("two-"+suffix, "two")))
+			w.instances("two-"+suffix, 1)
+			w.await("two-"+suffix, "Applied", "False Conflict")
+			before["kind"] = "ConfigMap"
+			w.untouched(before)
+			if condition := w.find("Configuration", "one-"+suffix).condition("Applied"); !strings.HasPrefix(condition, "True") {
+				t.Errorf("the first Configuration: %s", condition)
+			}
+		})
+	}
+}
+
+// on-conflict: adopt adopts what belongs to nobody, labelled or not, and nothing else.
+func TestTake(t *testing.T) {
+	clustertest.Full(t)
+	w := newWorld(t)
+	take := func(name, o string) object {
+		return configuration(name, spec{
+			devices: []string{o}, group: []string{annotated(configMap(o, "taken"), "on-conflict", "adopt")},
+		})
+	}
+	w.victim("nobodys")
+	labelled := parse(configMap("labelled", "victim"))
+	labelled["metadata"].(map[string]any)["labels"] = map[string]any{
+		"app.kubernetes.io/managed-by": "akri", "akri.sh/configuration": "another", "akri.sh/owner": "no-such-uid",
+		"akri.sh/namespace": "nowhere",
+	}
+	w.must(w.admin.create(labelled))
+	owner := w.victim("owner")
+	foreign := parse(configMap("foreign", "victim"))
+	foreign["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid(), "controller": true,
+	}}
+	foreign = w.must(w.admin.create(foreign)).object()
+
+	for _, name := range []string{"nobodys", "labelled"} {
+		w.must(w.admin.create(take("take-"+name, name)))
+		w.within(timeout/4, "control: "+name+" is taken", func() string {
+			if value := w.find("ConfigMap", name).text("data", "k"); value != "taken" {
+				return value + w.find("Configuration", "take-"+name).condition("Applied")
+			}
+			return ""
+		})
+	}
+	w.must(w.admin.create(take("take-foreign", "foreign")))
+	w.await("take-foreign", "Applied", "False Conflict")
+	w.untouched(foreign)
 }
 
 // A device does not choose which existing object is taken over, with and without the
