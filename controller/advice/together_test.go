@@ -127,7 +127,7 @@ func TestTogether(t *testing.T) {
 				workload("StatefulSet", "{{ INSTANCE_NAME }}", `{app: b, `+ofDevice+`}`, "{app: b}", ""),
 		},
 		"more Pods than slots": {
-			capacity: 1, templates: ownOne + strings.ReplaceAll(ownTwo, recreate, ""),
+			capacity: 1, templates: strings.ReplaceAll(ownOne+ownTwo, recreate, ""),
 			want: []string{"instanceBrokerResources[1]: the Pods of this template and of instanceBrokerResources[0] request more slots of a " +
 				"device than there are, so some wait forever (slots wanted: 2, in all: 1); set spec.capacity to 3 or more"},
 			mended: ownOne + strings.ReplaceAll(ownTwo, recreate, ""), enough: 3,
