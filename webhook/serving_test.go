@@ -199,7 +199,8 @@ func (w *world) call(address string, authority []byte) (string, error) {
 	body := strings.NewReplacer(`"namespace":"ns"`, `"namespace":"`+w.Namespace+`"`, `"username":"somebody"`,
 		`"username":"admin","groups":["system:masters"]`).
 		Replace(question(string(encoded)))
-	response, err := client.Post("https://"+address+*cmp.Or(w.registered().Service.Path, new("/")), "application/json", strings.NewReader(body))
+	path := *cmp.Or(w.registered().Service.Path, new("/"))
+	response, err := client.Post("https://"+address+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		return "", err
 	}

@@ -74,8 +74,8 @@ func TestOf(t *testing.T) {
 		return `{apiVersion: batch/v1, kind: Job, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {` + annotations + `}}, spec: {` + spec +
 			strings.ReplaceAll(`template: {`+pod+`}}}`, "akri.sh/cam", `"{{ RESOURCE_NAME }}"`)
 	}
-	const again = `instanceBrokerResources[0].spec.ttlSecondsAfterFinished: the Job is deleted when it has finished, and then created again, ` +
-		`so it runs again and again; annotate it akri.sh/once: "true" to run it once per device, or "false" if that is intended`
+	const again = `instanceBrokerResources[0].spec.ttlSecondsAfterFinished: the Job is deleted when it has finished, and then created ` +
+		`again, so it runs again and again; annotate it akri.sh/once: "true" to run it once per device, or "false" if that is intended`
 	const one = `{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}"}, ` + pod + `}`
 	const set = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: "{{ INSTANCE_NAME }}"}, ` +
 		`spec: {selector: {matchLabels: "{{ LABEL_SELECTOR }}"}, template: {` + pod + `}}}`

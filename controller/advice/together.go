@@ -187,7 +187,8 @@ func (m *Member) ofSelector(members []Member) templating.Diagnostics {
 	place, selector := m.selector()
 	label := []string{v0.LabelInstance + ": '{{ INSTANCE_NAME }}'", v0.LabelConfiguration + ": '{{ CONFIGURATION_NAME }}'"}[m.Origin.Level]
 	own := func(key string) bool { return !strings.HasPrefix(key, v0.Domain+"/") }
-	several := m.isService() && (m.get("spec", "clusterIP") == corev1.ClusterIPNone || slices.ContainsFunc(slices.Collect(maps.Keys(selector)), own))
+	several := m.isService() && (m.get("spec", "clusterIP") == corev1.ClusterIPNone ||
+		slices.ContainsFunc(slices.Collect(maps.Keys(selector)), own))
 	var first *Member
 	var others []string
 	hint := ""
