@@ -98,7 +98,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := setupSweep(mgr, options.SweepEvery); err != nil {
 		return fmt.Errorf("set up the sweep: %w", err)
 	}
-	if err := nodes.Setup(ctx, mgr, nodes.Options{NotReadyGrace: options.NodeGrace}); err != nil {
+	if err := nodes.Setup(ctx, mgr, nodes.DefaultOptions(options.NodeGrace)); err != nil {
 		return err
 	}
 	return takeover.Setup(mgr, takeover.Options{})

@@ -37,6 +37,9 @@ func (o Options) validate() error {
 	if o.Workers < 1 {
 		return fmt.Errorf("workers: %d is too few: want at least 1", o.Workers)
 	}
+	if o.NodeGrace < 0 {
+		return fmt.Errorf("grace period of nodes: %v is negative: want 0 (never removed) or more", o.NodeGrace)
+	}
 	if o.SweepEvery < 0 {
 		return fmt.Errorf("sweep interval: %v is negative: want 0 (never) or more", o.SweepEvery)
 	}

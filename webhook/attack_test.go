@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -36,20 +38,7 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 // grant gives a user permissions in the test's namespace.
 func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
 	w.Helper()
-	name := strings.NewReplacer(":", "-").Replace(user)
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
-	}
-	rights := w.kubernetes().RbacV1()
-	if _, err := rights.Roles(w.Namespace).Create(w.Context(), role, metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
-	if _, err := rights.RoleBindings(w.Namespace).Create(w.Context(), binding, metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	w.grantTo(rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}, rules...)
 	probe := right{verb: rules[0].Verbs[0], group: rules[0].APIGroups[0], resource: rules[0].Resources[0], namespace: w.Namespace}
 	if len(rules[0].ResourceNames) > 0 {
 		probe.name = rules[0].ResourceNames[0]
@@ -66,30 +55,39 @@ func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
 	})
 }
 
+// grantTo gives a user or group permissions in the test's namespace.
+func (w *world) grantTo(subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
+	w.Helper()
+	meta := w.Meta(strings.ReplaceAll(subject.Name, ":", "-"))
+	reference := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}
+	if err := errors.Join(
+		w.Create(w.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules}),
+		w.Create(w.Context(), &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: reference, Subjects: []rbacv1.Subject{subject}}),
+	); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // grantEverywhere gives a user permissions in all namespaces until the test ends.
 func (w *world) grantEverywhere(user string, rules ...rbacv1.PolicyRule) {
 	w.Helper()
-	rights, name := w.kubernetes().RbacV1(), w.Namespace
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
-	}
-	if _, err := rights.ClusterRoles().Create(w.Context(), role, metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
-	if _, err := rights.ClusterRoleBindings().Create(w.Context(), binding, metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() {
-		if err := errors.Join(
-			rights.ClusterRoleBindings().Delete(background, name, metav1.DeleteOptions{}),
-			rights.ClusterRoles().Delete(background, name, metav1.DeleteOptions{}),
-		); err != nil {
-			w.Error(err)
+	meta := metav1.ObjectMeta{Name: w.Namespace}
+	for _, object := range []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+			Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
+		},
+	} {
+		if err := w.Create(w.Context(), object); err != nil {
+			w.Fatal(err)
 		}
-	})
+		w.Cleanup(func() {
+			if err := w.Delete(background, object); err != nil {
+				w.Error(err)
+			}
+		})
+	}
 }
 
 // configurations is the permission to write Configurations, which all users here have.
@@ -164,7 +162,7 @@ type attack struct {
 	// admission is part of the webhook's message.
 	admission string
 	// otherwise is part of the message that prevents the attack without the
-	// webhook: the API server's, or a condition of the controller.
+	// webhook: the API server's, or a condition of the controller. "" is the same.
 	otherwise string
 	// loot must not exist afterwards.
 	loot schemaObject
@@ -210,40 +208,25 @@ var attacks = map[string]attack{
 		spec: brokers(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {capacity: {storage: ` +
 			`1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /}}}`),
 		admission: "is cluster-scoped",
-		otherwise: "is cluster-scoped",
 		loot:      schemaObject{apiVersion: "v1", kind: "PersistentVolume", name: "loot"},
 	},
-	"a Namespace": {
-		spec:      brokers(`{apiVersion: v1, kind: Namespace, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
-		admission: "is cluster-scoped",
-		otherwise: "is cluster-scoped",
-		loot:      schemaObject{apiVersion: "v1", kind: "Namespace", name: "loot"},
-	},
+
 	"another namespace": {
 		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", namespace: kube-system}}`),
 		admission: `metadata.namespace is "kube-system"`,
-		otherwise: `metadata.namespace is "kube-system"`,
 		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", namespace: "kube-system", name: "loot"},
 	},
 	"a Role": {
 		spec: brokers(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "{{ INSTANCE_NAME }}"}, rules: ` +
 			`[{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`),
 		admission: "must not grant permissions",
-		otherwise: "must not grant permissions",
 		loot:      schemaObject{apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", name: "loot"},
 	},
-	"a ClusterRoleBinding": {
-		spec: brokers(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "{{ INSTANCE_NAME }}"}, ` +
-			`roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: User, name: mallory}]}`),
-		admission: "must not grant permissions",
-		otherwise: "must not grant permissions",
-		loot:      schemaObject{apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding", name: "loot"},
-	},
+
 	"the token of an account": {
 		spec: brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: ` +
 			`{kubernetes.io/service-account.name: default}}, type: kubernetes.io/service-account-token}`),
 		admission: "holds credentials of the cluster",
-		otherwise: "holds credentials of the cluster",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 		rights:    []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
 	},
@@ -251,14 +234,12 @@ var attacks = map[string]attack{
 		spec: brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: ` +
 			`{kubernetes.io/service-account.name: default}}, type: "{{ print \"kubernetes.io/\" \"service-account-token\" }}"}`),
 		admission: "holds credentials of the cluster",
-		otherwise: "holds credentials of the cluster",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 		rights:    []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
 	},
 	"a token Secret that exists": {
 		spec:      brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {akri.sh/on-conflict: adopt}}}`),
 		admission: "takes over a Secret of any type",
-		otherwise: "takes over a Secret of any type",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 		rights:    []rbacv1.PolicyRule{rule("", "secrets", "get", "create", "patch", "delete")},
 	},
@@ -271,28 +252,9 @@ var attacks = map[string]attack{
 	"an expression for the kind": {
 		spec:      brokers(`{apiVersion: v1, kind: "{{ \"Secret\" }}", metadata: {name: "{{ INSTANCE_NAME }}"}}`),
 		admission: "spec.instanceBrokerResources[0].kind",
-		otherwise: "spec.instanceBrokerResources[0].kind",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 	},
-	"an expression for the namespace": {
-		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", namespace: "{{ \"kube-system\" }}"}}`),
-		admission: "spec.instanceBrokerResources[0].metadata.namespace",
-		otherwise: "spec.instanceBrokerResources[0].metadata.namespace",
-		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", namespace: "kube-system", name: "loot"},
-	},
-	"a key that an expression makes the namespace": {
-		spec: brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", "{{ print \"name\" \"space\" }}": ` +
-			`kube-system}}`),
-		admission: "spec.instanceBrokerResources[0]",
-		otherwise: "instanceBrokerResources[0]",
-		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", namespace: "kube-system", name: "loot"},
-	},
-	"a key that an expression makes the kind": {
-		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, "{{ print \"ki\" \"nd\" }}": Secret, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
-		admission: "spec.instanceBrokerResources[0]",
-		otherwise: "instanceBrokerResources[0]",
-		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
-	},
+
 	"a key that an expression makes the kind, for some devices": {
 		spec: brokers(`{apiVersion: v1, kind: ConfigMap, "{{ if eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}kind{{ ` +
 			`else }}data{{ end }}": "{{ if eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}Secret{{ end }}", metadata: {name: ` +
@@ -301,32 +263,14 @@ var attacks = map[string]attack{
 		otherwise: "instanceBrokerResources[0]",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 	},
-	"Akri's own kinds": {
-		spec: brokers(`{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: ` +
-			`{discoveryHandler: {name: h}}}`),
-		admission: "Akri's own kinds are not rendered",
-		otherwise: "Akri's own kinds are not rendered",
-		loot:      schemaObject{apiVersion: "akri.sh/v0", kind: "Configuration", name: "loot"},
-	},
+
 	"a webhook": {
 		spec: brokers(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: "{{ ` +
 			`INSTANCE_NAME }}"}, webhooks: []}`),
 		admission: "control the whole cluster",
-		otherwise: "control the whole cluster",
 		loot:      schemaObject{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration", name: "loot"},
 	},
-	"a CustomResourceDefinition": {
-		spec:      brokers(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
-		admission: "change what the whole cluster accepts",
-		otherwise: "change what the whole cluster accepts",
-		loot:      schemaObject{apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", name: "loot"},
-	},
-	"a request for a certificate": {
-		spec:      brokers(`{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
-		admission: "must not request credentials",
-		otherwise: "must not request credentials",
-		loot:      schemaObject{apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", name: "loot"},
-	},
+
 	"a kind that is not installed yet": {
 		spec:      brokers(`{apiVersion: later.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
 		admission: "may not create, delete, patch things.later.example",
@@ -399,15 +343,15 @@ func TestAttacksThroughTheController(t *testing.T) {
 	for name, a := range attacks {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			mallory := w.mallory(a)
+			mallory, otherwise := w.mallory(a), cmp.Or(a.otherwise, a.admission)
 			if err := mallory.apply(a.configuration()); err != nil {
-				expect(t, err, a.otherwise)
+				expect(t, err, otherwise)
 				return
 			}
 			w.device("attack", "attack-loot", `{K: evil}`)
 			w.Eventually("the controller refuses", func() string {
 				conditions := w.conditions("attack-loot")
-				if !strings.Contains(conditions, a.otherwise) {
+				if !strings.Contains(conditions, otherwise) {
 					return "its conditions are: " + conditions
 				}
 				return ""

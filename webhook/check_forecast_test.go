@@ -7,10 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -144,14 +142,10 @@ func TestForecastOfDroppedProperty(t *testing.T) {
 func TestForecastIsBounded(t *testing.T) {
 	w := newWorld(t)
 	var requests atomic.Int64
-	w.options.Config = rest.CopyConfig(w.options.Config)
-	w.options.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return promhttp.RoundTripperFunc(func(request *http.Request) (*http.Response, error) {
-			if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/configmaps/cam-") {
-				requests.Add(1)
-			}
-			return next.RoundTrip(request)
-		})
+	w.seeing(func(request *http.Request) {
+		if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/configmaps/cam-") {
+			requests.Add(1)
+		}
 	})
 	w.guard()
 	admin := w.as("")
@@ -180,23 +174,18 @@ func TestForecastIsBounded(t *testing.T) {
 func TestManyInstances(t *testing.T) {
 	w := newWorld(t)
 	var lists, reads atomic.Int64
-	config := rest.CopyConfig(w.options.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return promhttp.RoundTripperFunc(func(request *http.Request) (*http.Response, error) {
-			switch {
-			case !strings.Contains(request.URL.Path, "/instances"):
-			case !strings.HasSuffix(request.URL.Path, "/instances"):
-				reads.Add(1)
-			case strings.Contains(request.Header.Get("Accept"), "as=Table") && request.URL.Query().Get("includeObject") == "None" &&
-				request.URL.Query().Get("limit") == "20":
-				lists.Add(1)
-			default:
-				t.Errorf("it lists all Instances: %s", request.URL)
-			}
-			return next.RoundTrip(request)
-		})
+	w.seeing(func(request *http.Request) {
+		switch {
+		case !strings.Contains(request.URL.Path, "/instances"):
+		case !strings.HasSuffix(request.URL.Path, "/instances"):
+			reads.Add(1)
+		case strings.Contains(request.Header.Get("Accept"), "as=Table") && request.URL.Query().Get("includeObject") == "None" &&
+			request.URL.Query().Get("limit") == "20":
+			lists.Add(1)
+		default:
+			t.Errorf("it lists all Instances: %s", request.URL)
+		}
 	})
-	w.options = optionsFor(t, config)
 	w.guard()
 	admin := w.as("")
 	expect(t, admin.apply(configuration(forecastMap, "")), "")

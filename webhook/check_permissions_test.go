@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,17 +59,23 @@ func TestAuthorize(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.guard()
-			w.grant("ann", append([]rbacv1.PolicyRule{configurations}, tc.rules...)...)
 			if tc.fields != "" {
 				w.grant("system:serviceaccount:"+w.Namespace+":maker", rule("", "pods", "get", "create", "patch", "delete"))
 			}
-			err := w.as("ann").apply(configuration(tc.instance, tc.group) + tc.fields)
-			expect(t, err, tc.refused)
-			if tc.refused != "" && !apierrors.IsForbidden(err) {
-				t.Errorf("the reason is %s, want Forbidden", apierrors.ReasonForError(err))
-			}
+			w.authorized(configuration(tc.instance, tc.group)+tc.fields, tc.refused, tc.rules)
 		})
+	}
+}
+
+// authorized applies a Configuration as ann, who may write Configurations and has some more rights.
+func (w *world) authorized(text, refused string, rules []rbacv1.PolicyRule) {
+	w.Helper()
+	w.guard()
+	w.grant("ann", append([]rbacv1.PolicyRule{configurations}, rules...)...)
+	err := w.as("ann").apply(text)
+	expect(w, err, refused)
+	if refused != "" && !apierrors.IsForbidden(err) {
+		w.Errorf("the reason is %s, want Forbidden", apierrors.ReasonForError(err))
 	}
 }
 
@@ -103,18 +110,7 @@ func TestTheWholeRequesterIsReviewed(t *testing.T) {
 	w := newWorld(t)
 	w.guard()
 	w.grant("bob", configurations)
-	rights := w.kubernetes().RbacV1()
-	if _, err := rights.Roles(w.Namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "pods"},
-		Rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := rights.RoleBindings(w.Namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "pods"},
-		Subjects:   []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "makers"}},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	w.grantTo(rbacv1.Subject{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "makers"}, rule("", "pods", everyVerb...))
 	expect(t, w.as("bob").apply(configuration(aPod, "")), "may not create")
 	w.Eventually("the authorizer has seen the group's permission", func() string {
 		if err := w.as("bob", "makers").apply(configuration(aPod, "")); err != nil {
@@ -175,30 +171,24 @@ func TestDryRunsLeakAndWriteNothing(t *testing.T) {
 			t.Errorf("%s\n got the response %s", template, answer)
 		}
 	}
-	if after := w.state(); after != before {
-		t.Errorf("something was written:\n%s\nafter\n%s", before, after)
+	if after := w.state(); !slices.Equal(after, before) {
+		t.Errorf("something was written: %q after %q", after, before)
 	}
 }
 
 // state returns the resourceVersions of the ConfigMaps and Secrets.
-func (w *world) state() string {
+func (w *world) state() (versions []string) {
 	w.Helper()
-	var text strings.Builder
-	maps, err := w.kubernetes().CoreV1().ConfigMaps(w.Namespace).List(w.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.Fatal(err)
+	for _, resource := range []schema.GroupVersionResource{configMaps, secrets} {
+		list, err := w.as("").api.Resource(resource).Namespace(w.Namespace).List(w.Context(), metav1.ListOptions{})
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, item := range list.Items {
+			versions = append(versions, resource.Resource, item.GetName(), item.GetResourceVersion())
+		}
 	}
-	for _, item := range maps.Items {
-		fmt.Fprintln(&text, "ConfigMap", item.Name, item.ResourceVersion)
-	}
-	list, err := w.kubernetes().CoreV1().Secrets(w.Namespace).List(w.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	for _, item := range list.Items {
-		fmt.Fprintln(&text, "Secret", item.Name, item.ResourceVersion)
-	}
-	return text.String()
+	return versions
 }
 
 // No client of this package can write.
@@ -247,8 +237,8 @@ func TestGuard(t *testing.T) {
 			t.Errorf("as %q a deletion was sent", account)
 		}
 	}
-	if after := w.state(); after != before {
-		t.Errorf("something was written:\n%s\nafter\n%s", before, after)
+	if after := w.state(); !slices.Equal(after, before) {
+		t.Errorf("something was written: %q after %q", after, before)
 	}
 }
 
@@ -279,9 +269,7 @@ func TestRolesWhereTheyAreAllowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.options.Policy = confine.Policy{Kinds: []schema.GroupKind{{Group: group, Kind: "Role"}, {Group: group, Kind: "RoleBinding"}}}
-			w.guard()
-			w.grant("ann", append([]rbacv1.PolicyRule{configurations}, tc.rules...)...)
-			expect(t, w.as("ann").apply(configuration(tc.template, "")), tc.refused)
+			w.authorized(configuration(tc.template, ""), tc.refused, tc.rules)
 		})
 	}
 }

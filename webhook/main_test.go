@@ -17,6 +17,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -55,7 +57,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	on := apitest.NewWorld(t)
+	on := apitest.NewWorld(t, corev1.AddToScheme, rbacv1.AddToScheme)
 	w := &world{TB: t, World: on, options: optionsFor(t, on.Config)}
 	t.Cleanup(func() { // otherwise other tests could not use the names
 		err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.Namespace).DeleteCollection(background, metav1.DeleteOptions{},
@@ -88,6 +90,19 @@ func optionsFor(t testing.TB, config *rest.Config) Options {
 		Config: config, Live: reader, Mapper: mapper,
 		Details: map[string]func(string) error{"debugEcho": builtin.Validators["debugEcho"]},
 	}
+}
+
+// seeing makes the webhook show its requests to the API server.
+func (w *world) seeing(see func(*http.Request)) {
+	w.Helper()
+	config := rest.CopyConfig(w.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
+			see(request)
+			return next.RoundTrip(request)
+		})
+	})
+	w.options = optionsFor(w, config)
 }
 
 // guard makes the API server call the webhook for the namespace.

@@ -137,28 +137,10 @@ func TestMetadataFromBefore(t *testing.T) {
 	expect(t, change(map[string]any{"finalizers": nil}), "")
 }
 
-// The label of a node makes its agent hold an Instance in memory.
-func TestOnlyAgentsAndPublishersAddLabelsOfNodes(t *testing.T) {
-	w := newWorld(t)
-	w.grant("tenant", rule(v0.Domain, "instances", "patch"))
-	w.grant("tool", rule(v0.Domain, "instances", "patch", "publish"))
-	w.grant(controllerAccount, rule(v0.Domain, "instances", "patch"))
-	w.as("").make(v0.InstanceResource, seen)
-	w.guardMetadata()
-	const add, remove = `{"metadata":{"labels":{"node.akri.sh/d":""}}}`, `{"metadata":{"labels":{"node.akri.sh/b":null}}}`
-	const refused = "tenant may not add labels of nodes"
-	expect(t, w.patched(w.as("tenant").api, "cam-3", add), refused)
-	expect(t, w.patched(w.as("tenant").api, "cam-3", remove), "")
-	expect(t, w.patched(w.as("tenant").api, "cam-3", `{"metadata":{"labels":{"mine":""}}}`), "")
-	expect(t, w.patched(w.as("tool").api, "cam-3", add), "")
-	expect(t, w.patched(w.as(controllerAccount).api, "cam-3", add), "")
-	expect(t, w.patched(w.agent("d"), "cam-3", add), "")
-}
-
-// An agent that does not find the ID of its device publishes the device again, and both
-// Instances offer all its slots. The controller deletes objects as the ServiceAccount that is
-// recorded.
-func TestOnlyAgentsAndPublishersChangeOurAnnotations(t *testing.T) {
+// The label of a node makes its agent hold an Instance in memory. An agent that does not find the
+// ID of its device publishes the device again, and both Instances offer all its slots. The
+// controller deletes objects as the ServiceAccount that is recorded.
+func TestOnlyAgentsAndPublishersChangeOurMetadata(t *testing.T) {
 	w := newWorld(t)
 	w.grant("tenant", rule(v0.Domain, "instances", "patch"))
 	w.grant("tool", rule(v0.Domain, "instances", "patch", "publish"))
@@ -166,25 +148,27 @@ func TestOnlyAgentsAndPublishersChangeOurAnnotations(t *testing.T) {
 	w.as("").make(v0.InstanceResource, strings.Replace(seen, "note: mine", "note: mine, akri.sh/service-account: deleter", 1))
 	w.as("").make(v0.InstanceResource, strings.ReplaceAll(strings.Replace(seen, "akri.sh/device-id: usb-3, ", "", 1), "cam-3", "cam-4"))
 	w.guardMetadata()
-	const refused = "tenant may not change akri.sh/device-id and akri.sh/service-account"
-	annotations := func(text string) string { return `{"metadata":{"annotations":` + text + `}}` }
-	for name, tc := range map[string]struct{ instance, patch, refused string }{
-		"another ID":                     {"cam-3", annotations(`{"akri.sh/device-id":"usb-4"}`), refused},
-		"no ID":                          {"cam-3", annotations(`{"akri.sh/device-id":null}`), refused},
-		"an ID where there is none":      {"cam-4", annotations(`{"akri.sh/device-id":"usb-4"}`), refused},
-		"another account":                {"cam-3", annotations(`{"akri.sh/service-account":"other"}`), refused},
-		"no account":                     {"cam-3", annotations(`{"akri.sh/service-account":null}`), refused},
-		"an account where there is none": {"cam-4", annotations(`{"akri.sh/service-account":"other"}`), refused},
-		"no annotations":                 {"cam-3", annotations(`null`), refused},
-		"the same again":                 {"cam-3", annotations(`{"akri.sh/device-id":"usb-3","mine":"x"}`), ""},
-		"annotations of tools":           {"cam-3", annotations(`{"note":null,"mine":"x"}`), ""},
-		"a label":                        {"cam-3", `{"metadata":{"labels":{"mine":""}}}`, ""},
+	const label, refused = "tenant may not add labels of nodes", "tenant may not change akri.sh/device-id and akri.sh/service-account"
+	for name, tc := range map[string]struct{ instance, metadata, refused string }{
+		"a node's label":                 {"cam-3", `{"labels":{"node.akri.sh/d":""}}`, label},
+		"no label of a node":             {"cam-3", `{"labels":{"node.akri.sh/b":null}}`, ""},
+		"a label":                        {"cam-3", `{"labels":{"mine":""}}`, ""},
+		"another ID":                     {"cam-3", `{"annotations":{"akri.sh/device-id":"usb-4"}}`, refused},
+		"no ID":                          {"cam-3", `{"annotations":{"akri.sh/device-id":null}}`, refused},
+		"an ID where there is none":      {"cam-4", `{"annotations":{"akri.sh/device-id":"usb-4"}}`, refused},
+		"another account":                {"cam-3", `{"annotations":{"akri.sh/service-account":"other"}}`, refused},
+		"no account":                     {"cam-3", `{"annotations":{"akri.sh/service-account":null}}`, refused},
+		"an account where there is none": {"cam-4", `{"annotations":{"akri.sh/service-account":"other"}}`, refused},
+		"no annotations":                 {"cam-3", `{"annotations":null}`, refused},
+		"the same again":                 {"cam-3", `{"annotations":{"akri.sh/device-id":"usb-3","mine":"x"}}`, ""},
+		"annotations of tools":           {"cam-3", `{"annotations":{"note":null,"mine":"x"}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			expect(t, w.patched(w.as("tenant").api, tc.instance, tc.patch), tc.refused)
-			expect(t, w.patched(w.as("tool").api, tc.instance, tc.patch), "")
-			expect(t, w.patched(w.as(controllerAccount).api, tc.instance, tc.patch), "")
-			expect(t, w.patched(w.agent("b"), tc.instance, tc.patch), "")
+			patch := `{"metadata":` + tc.metadata + `}`
+			expect(t, w.patched(w.as("tenant").api, tc.instance, patch), tc.refused)
+			expect(t, w.patched(w.as("tool").api, tc.instance, patch), "")
+			expect(t, w.patched(w.as(controllerAccount).api, tc.instance, patch), "")
+			expect(t, w.patched(w.agent("d"), tc.instance, patch), "")
 		})
 	}
 }

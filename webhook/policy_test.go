@@ -90,15 +90,6 @@ func (w *world) install(file string, change func(*unstructured.Unstructured)) {
 	}
 }
 
-// expectWarning checks warnings: they contain the words or, if there are none, nothing about
-// the subject.
-func expectWarning(t testing.TB, warnings, words, subject string) {
-	t.Helper()
-	if !strings.Contains(warnings, words) || words == "" && strings.Contains(warnings, subject) {
-		t.Errorf("warned: %q, want %q", warnings, words)
-	}
-}
-
 // expect fails the test unless err contains words or, without words, is nil.
 func expect(t testing.TB, err error, words string) {
 	t.Helper()

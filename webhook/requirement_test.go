@@ -9,12 +9,9 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
-	"akri.sh/akri/internal/apitest"
 )
 
 // handlerWith adds discovery properties to the handler of a Configuration.
@@ -86,17 +83,11 @@ func TestAuthorizeWhatAConfigurationUses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.options.RequireUse = tc.requireUse
-			w.guard()
-			w.grant("ann", append([]rbacv1.PolicyRule{configurations}, tc.rules...)...)
 			text := configuration("", tc.group)
 			if tc.properties != "" {
 				text = handlerWith(text, tc.properties)
 			}
-			err := w.as("ann").apply(text)
-			expect(t, err, tc.refused)
-			if tc.refused != "" && !apierrors.IsForbidden(err) {
-				t.Errorf("the reason is %s, want Forbidden", apierrors.ReasonForError(err))
-			}
+			w.authorized(text, tc.refused, tc.rules)
 		})
 	}
 }
@@ -197,16 +188,11 @@ func TestNothingIsRenderedWithoutPermission(t *testing.T) {
 func TestUnknownKindsCostOneDiscovery(t *testing.T) {
 	w := newWorld(t)
 	var requests atomic.Int64
-	counted := rest.CopyConfig(w.Config)
-	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
-			if path := request.URL.Path; path == "/api" || path == "/apis" || strings.HasPrefix(path, "/apis/g") {
-				requests.Add(1)
-			}
-			return next.RoundTrip(request)
-		})
+	w.seeing(func(request *http.Request) {
+		if path := request.URL.Path; path == "/api" || path == "/apis" || strings.HasPrefix(path, "/apis/g") {
+			requests.Add(1)
+		}
 	})
-	w.options.Mapper = optionsFor(t, counted).Mapper
 	w.guard()
 	requests.Store(0)
 	w.grant("ann", configurations)

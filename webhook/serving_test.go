@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,7 +49,7 @@ func TestTwoReplicas(t *testing.T) {
 			w.dropCertificate()
 		}
 		w.Eventually("a new certificate "+when, func() string {
-			if now := w.authority(); len(now) == 0 || bytes.Equal(now, old) {
+			if now := w.registered().CABundle; len(now) == 0 || bytes.Equal(now, old) {
 				return "the API server does not trust a new CA"
 			}
 			return ""
@@ -55,7 +57,7 @@ func TestTwoReplicas(t *testing.T) {
 		for i, address := range addresses {
 			w.becomesReady(replicas[i])
 			w.Eventually(fmt.Sprintf("an answer from replica %d %s", i, when), func() string {
-				answer, err := w.call(address, w.authority())
+				answer, err := w.call(address, w.registered().CABundle)
 				switch {
 				case err != nil:
 					return err.Error()
@@ -65,7 +67,7 @@ func TestTwoReplicas(t *testing.T) {
 				return ""
 			})
 		}
-		old = w.authority()
+		old = w.registered().CABundle
 	}
 	w.expires(replicas[0])
 	if _, err := w.call(addresses[0], nil); err == nil {
@@ -168,29 +170,15 @@ func (w *world) serveManaged(address string) *server.Server {
 	return served
 }
 
-// authority returns the CA that the API server trusts for the webhook.
-func (w *world) authority() []byte {
+// registered returns how the API server calls the webhook.
+func (w *world) registered() admissionregistrationv1.WebhookClientConfig {
 	w.Helper()
 	found, err := w.kubernetes().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(w.Context(), certs.RegistrationName,
 		metav1.GetOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
-	return found.Webhooks[0].ClientConfig.CABundle
-}
-
-// path returns the path at which the API server calls the webhook.
-func (w *world) path() string {
-	w.Helper()
-	found, err := w.kubernetes().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(w.Context(), certs.RegistrationName,
-		metav1.GetOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	if path := found.Webhooks[0].ClientConfig.Service.Path; path != nil {
-		return *path
-	}
-	return "/"
+	return found.Webhooks[0].ClientConfig
 }
 
 // call sends a review as the API server does, for an administrator.
@@ -211,7 +199,8 @@ func (w *world) call(address string, authority []byte) (string, error) {
 	body := strings.NewReplacer(`"namespace":"ns"`, `"namespace":"`+w.Namespace+`"`, `"username":"somebody"`,
 		`"username":"admin","groups":["system:masters"]`).
 		Replace(question(string(encoded)))
-	response, err := client.Post("https://"+address+w.path(), "application/json", strings.NewReader(body))
+	path := *cmp.Or(w.registered().Service.Path, new("/"))
+	response, err := client.Post("https://"+address+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		return "", err
 	}

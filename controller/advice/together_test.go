@@ -10,9 +10,9 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// together returns the warnings about templates that are rendered for three devices, one of
+// advised returns the warnings about templates that are rendered for three devices, one of
 // which two nodes see. Templates of the Configuration follow a line "group:".
-func together(t *testing.T, capacity int64, templates string) string {
+func advised(t *testing.T, capacity int64, templates string) string {
 	t.Helper()
 	devices := []templating.Instance{
 		{Name: "cam-1", Nodes: []string{"a"}, Properties: map[string]string{"ID": "x"}},
@@ -20,6 +20,7 @@ func together(t *testing.T, capacity int64, templates string) string {
 		{Name: "cam-3", Nodes: []string{"a", "b"}, Shared: true, Properties: map[string]string{"ID": "x"}},
 	}
 	var members []Member
+	var warnings templating.Diagnostics
 	instance, group, _ := strings.Cut(templates, "group:")
 	for i, text := range []string{instance, group} {
 		level := templating.Level(i)
@@ -35,8 +36,8 @@ func together(t *testing.T, capacity int64, templates string) string {
 				t.Fatalf("%v %v", mistakes, more)
 			}
 			for _, object := range objects {
-				member, _ := Of(sources[object.Origin.Index], object, values)
-				members = append(members, member)
+				member, found := Of(sources[object.Origin.Index], object, values)
+				members, warnings = append(members, member), append(warnings, found...)
 			}
 		}
 		if level == templating.ConfigurationLevel {
@@ -49,7 +50,7 @@ func together(t *testing.T, capacity int64, templates string) string {
 	}
 	seen := map[string]bool{}
 	var lines []string
-	for _, warning := range Together(members) {
+	for _, warning := range append(warnings, Together(members)...) {
 		if at := warning.Field.Below(warning.Origin.String()); !seen[at] { // as the callers do
 			lines = append(lines, warning.Error())
 			seen[at] = true
@@ -126,7 +127,7 @@ func TestTogether(t *testing.T) {
 				workload("StatefulSet", "{{ INSTANCE_NAME }}", `{app: b, `+ofDevice+`}`, "{app: b}", ""),
 		},
 		"more Pods than slots": {
-			capacity: 1, templates: ownOne + strings.ReplaceAll(ownTwo, recreate, ""),
+			capacity: 1, templates: strings.ReplaceAll(ownOne+ownTwo, recreate, ""),
 			want: []string{"instanceBrokerResources[1]: the Pods of this template and of instanceBrokerResources[0] request more slots of a " +
 				"device than there are, so some wait forever (slots wanted: 2, in all: 1); set spec.capacity to 3 or more"},
 			mended: ownOne + strings.ReplaceAll(ownTwo, recreate, ""), enough: 3,
@@ -175,7 +176,7 @@ func TestTogether(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := together(t, tc.capacity, tc.templates)
+			got := advised(t, tc.capacity, tc.templates)
 			lines := strings.FieldsFunc(got, func(r rune) bool { return r == '\n' })
 			ok := len(lines) == len(tc.want)
 			for i := range lines {
@@ -184,7 +185,7 @@ func TestTogether(t *testing.T) {
 			if !ok {
 				t.Errorf("warned\n%s\nwant\n%s", got, strings.Join(tc.want, "\n"))
 			}
-			if got := together(t, cmp.Or(tc.enough, tc.capacity), tc.mended); got != "" {
+			if got := advised(t, cmp.Or(tc.enough, tc.capacity), tc.mended); got != "" {
 				t.Errorf("with the remedy, warned\n%s", got)
 			}
 		})
@@ -243,7 +244,7 @@ func TestTogetherIsSilent(t *testing.T) {
 		"a wrong type": {1, workload("Deployment", device, all, "{}", "replicas: many")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := together(t, tc.capacity, tc.templates); got != "" {
+			if got := advised(t, tc.capacity, tc.templates); got != "" {
 				t.Errorf("warned\n%s", got)
 			}
 		})

@@ -19,6 +19,7 @@ func TestKind(t *testing.T) {
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+		{Group: "certificates.k8s.io", Version: "v1", Kind: "CertificateSigningRequest"},
 	}
 	for _, kind := range refused {
 		if err := (Policy{}).Kind(kind); err == nil || !strings.Contains(err.Error(), kind.Kind) {

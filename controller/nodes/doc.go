@@ -3,14 +3,11 @@
 //
 // A node that is gone, or NotReady for longer than a grace period, cannot remove
 // itself from the Instances that it sees. This package removes it and frees its
-// slots (lost.go: what is done; outage.go: when; use.go: what prevents it). An
-// Instance without nodes is deleted after a grace period of its own (unseen.go).
-// Nodes that take no Pods become the last of an Instance, so that brokers use others (order.go).
-// The failures that the agent of a deleted node has reported are removed from the
-// status of Configurations (failures.go); those of a node that exists are kept.
-// The kubelet never removes a resource from its node's status, it only sets it to
-// 0. Such an entry is removed once no Instance or Configuration has its name
-// (staleresources.go). Read lost.go first, then reconciler.go.
+// slots (reconciler.go: how; outage.go: when; lost.go: what), and removes the failures
+// that the agent of a deleted node has reported from Configurations. An Instance without
+// nodes is deleted after a grace period of its own (unseen.go). Nodes that take no Pods
+// become the last of an Instance, so that brokers use others (order.go). The kubelet never
+// removes a resource from its node's status, it only sets it to 0: staleresources.go does.
 //
 // Always: a change applies only to the resourceVersion, or to the failures, that it
 // was decided on, so an agent that returns at the same time loses nothing. A node that exists is

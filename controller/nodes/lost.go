@@ -9,29 +9,6 @@ import (
 	"akri.sh/akri/internal/usagepatch"
 )
 
-// Action is applied to an Instance that a lost node sees.
-type Action string
-
-// The actions.
-const (
-	Keep       Action = "Keep"       // the Instance does not change
-	RemoveNode Action = "RemoveNode" // remove the node's entry and label, free its slots
-	Delete     Action = "Delete"     // no other node can ever see the device
-)
-
-// decide returns the action for an Instance when a node has been lost for the grace
-// period.
-func decide(instance *v0.Instance, node string, used bool) Action {
-	nodes := nodesOf(instance)
-	switch {
-	case instance.DeletionTimestamp != nil, !slices.Contains(nodes, node), used:
-		return Keep
-	case !instance.Spec.Shared && len(nodes) == 1:
-		return Delete
-	}
-	return RemoveNode
-}
-
 // nodesOf returns the nodes that see an Instance, that hold a slot of it, or that have
 // only left their label on it, sorted. An owner that cannot be parsed counts as the name
 // of a node, which does not exist.
@@ -73,8 +50,7 @@ func nodeRemoval(instance *v0.Instance, node string) jsonpatch.Patch {
 		jsonpatch.Test("/metadata/resourceVersion", instance.ResourceVersion),
 	}
 	if index := slices.Index(instance.Spec.Nodes, node); index >= 0 {
-		path := jsonpatch.Pointer("spec", "nodes", strconv.Itoa(index))
-		patch = append(patch, jsonpatch.Test(path, node), jsonpatch.Remove(path))
+		patch = append(patch, jsonpatch.Remove(jsonpatch.Pointer("spec", "nodes", strconv.Itoa(index))))
 	}
 	label := v0.NodeLabel(node)
 	if _, found := instance.Labels[label]; found {
@@ -87,4 +63,27 @@ func nodeRemoval(instance *v0.Instance, node string) jsonpatch.Patch {
 		}
 	}
 	return append(patch, usagepatch.Free(instance.Spec.DeviceUsage, free)...)
+}
+
+// failingNodes returns the nodes on which discovery fails for a Configuration.
+func failingNodes(configuration *v0.Configuration) (nodes []string) {
+	for _, failure := range configuration.Status.DiscoveryFailures {
+		nodes = append(nodes, failure.Node)
+	}
+	return nodes
+}
+
+// failureRemoval returns the patch that removes a node's failures from the status of a
+// Configuration, if they are still where they were read. The rest of the status may
+// change meanwhile: many agents write it. The API server removes the field manager of
+// the node's agent together with the last field that it owns.
+func failureRemoval(configuration *v0.Configuration, node string) jsonpatch.Patch {
+	patch := jsonpatch.Patch{jsonpatch.Test("/metadata/uid", configuration.UID)}
+	for i, failure := range slices.Backward(configuration.Status.DiscoveryFailures) {
+		if failure.Node == node {
+			path := jsonpatch.Pointer("status", "discoveryFailures", strconv.Itoa(i))
+			patch = append(patch, jsonpatch.Test(path, failure), jsonpatch.Remove(path))
+		}
+	}
+	return patch
 }

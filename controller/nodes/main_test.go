@@ -1,6 +1,7 @@
 package nodes_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -63,9 +64,14 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// run starts the controllers, which run until the test ends.
+// run starts the controllers, which run until the test ends. Grace periods that are not given
+// have their defaults.
 func (w *world) run(options nodes.Options) {
 	w.T.Helper()
+	defaults := nodes.DefaultOptions(options.NotReadyGrace)
+	options.GoneGrace = cmp.Or(options.GoneGrace, defaults.GoneGrace)
+	options.EmptyGrace = cmp.Or(options.EmptyGrace, defaults.EmptyGrace)
+	options.StaleDelay = cmp.Or(options.StaleDelay, defaults.StaleDelay)
 	config := rest.CopyConfig(w.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
@@ -256,6 +262,17 @@ func (w *world) off(name, node string) *v0.Instance {
 		return w.on(instance, node)
 	})
 	return instance
+}
+
+// deleted waits until an Instance does not exist.
+func (w *world) deleted(name string) {
+	w.T.Helper()
+	w.Eventually("deletion of "+name, func() string {
+		if w.instance(name) != nil {
+			return "it still exists"
+		}
+		return ""
+	})
 }
 
 // on returns "" if an Instance does not mention a node.

@@ -1,16 +1,12 @@
 package nodes
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-
-	v0 "akri.sh/akri/api/v0"
 )
 
 // State is the availability of a node.
@@ -23,76 +19,43 @@ const (
 	Gone     State = "Gone"     // deleted: its Pods are garbage
 )
 
-// stateOf returns the state and the UID of a node; nil stands for a node that does
-// not exist.
-func stateOf(node *corev1.Node) (State, types.UID) {
+// status is the state of a node, and which of several nodes of that name it is.
+type status struct {
+	state State
+	uid   types.UID
+}
+
+// statusOf returns the status of a node; nil stands for a node that does not exist.
+func statusOf(node *corev1.Node) status {
 	if node == nil {
-		return Gone, ""
+		return status{Gone, ""}
 	}
 	ready := slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
 		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
 	})
 	if ready {
-		return Ready, node.UID
+		return status{Ready, node.UID}
 	}
-	return NotReady, node.UID
+	return status{NotReady, node.UID}
 }
 
-// addToScheme registers nodes and Pods.
-func addToScheme(scheme *runtime.Scheme) {
-	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Node{}, &corev1.NodeList{}, &corev1.Pod{}, &corev1.PodList{})
-	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+// takesPods reports whether a node runs Pods that are created now. Of its taints, those of
+// its state count: brokers may tolerate others.
+func takesPods(node *corev1.Node) bool {
+	return statusOf(node).state == Ready && !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return strings.HasPrefix(taint.Key, "node.kubernetes.io/") && taint.Effect != corev1.TaintEffectPreferNoSchedule
+	})
 }
 
 // Reduce returns a node with only the fields that this package reads, so that a
-// cache of many nodes is small: its name and UID, the status of its Ready
-// condition, as unschedulable whether it takes no Pods, and the resources of Akri that are 0.
+// cache of many nodes is small: its name and UID, whether it is
+// Ready, as unschedulable whether it takes no Pods, and the resources of Akri that are 0.
 func Reduce(node *corev1.Node) *corev1.Node {
 	reduced := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion}}
 	reduced.Spec.Unschedulable = !takesPods(node)
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			reduced.Status.Conditions = []corev1.NodeCondition{{Type: condition.Type, Status: condition.Status}}
-		}
+	if statusOf(node).state == Ready {
+		reduced.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	}
-	for _, resource := range emptyResources(node) {
-		if reduced.Status.Capacity == nil {
-			reduced.Status.Capacity, reduced.Status.Allocatable = corev1.ResourceList{}, corev1.ResourceList{}
-		}
-		reduced.Status.Capacity[resource] = node.Status.Capacity[resource]
-		if allocatable, found := node.Status.Allocatable[resource]; found {
-			reduced.Status.Allocatable[resource] = allocatable
-		}
-	}
+	reduced.Status.Capacity = emptyResources(node)
 	return reduced
-}
-
-// emptyResources returns the resources of Akri that are 0 on a node, sorted.
-func emptyResources(node *corev1.Node) []corev1.ResourceName {
-	var empty []corev1.ResourceName
-	for resource, quantity := range node.Status.Capacity {
-		if _, ok := nameIn(resource); !ok || !quantity.IsZero() {
-			continue
-		}
-		if allocatable, found := node.Status.Allocatable[resource]; found && !allocatable.IsZero() {
-			continue
-		}
-		empty = append(empty, resource)
-	}
-	slices.Sort(empty)
-	return empty
-}
-
-// nameIn returns the name of the Instance or Configuration that a resource belongs
-// to, and false if it is not a resource of Akri.
-func nameIn(resource corev1.ResourceName) (string, bool) {
-	return strings.CutPrefix(string(resource), v0.ResourceName(""))
-}
-
-// sameNode reports whether two reduced nodes are equal for this package.
-func sameNode(a, b *corev1.Node) bool {
-	stateA, uidA := stateOf(a)
-	stateB, uidB := stateOf(b)
-	names := func(node *corev1.Node) []corev1.ResourceName { return slices.Sorted(maps.Keys(node.Status.Capacity)) }
-	return stateA == stateB && uidA == uidB && takesPods(a) == takesPods(b) && slices.Equal(names(a), names(b))
 }

@@ -46,23 +46,10 @@ func TestADeletedNodeIsRemovedWithItsOwnSlots(t *testing.T) {
 	if _, labelled := shared.Labels[v0.NodeLabel(a)]; !labelled {
 		t.Error("the other node's label was removed")
 	}
-	w.Eventually("deletion of the Instance that only that node could see", func() string {
-		if w.instance("cams-local") != nil {
-			return "it still exists"
-		}
-		return ""
-	})
+	w.deleted("cams-local")
 	if other := w.instance("cams-other"); other == nil || other.Spec.DeviceUsage["cams-other-0"] != v0.SlotOwner(a) {
 		t.Errorf("an Instance that the node never saw has changed: %+v", other)
 	}
-}
-
-// A node may have been deleted while no controller ran.
-func TestANodeThatNeverExistedIsGone(t *testing.T) {
-	w := newWorld(t)
-	w.device("cams-cam", true, []string{w.Namespace + "-x", w.node("a")})
-	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short})
-	w.off("cams-cam", w.Namespace+"-x")
 }
 
 func TestANodeThatIsNotReadyIsRemovedAfterTheGracePeriod(t *testing.T) {
@@ -115,26 +102,6 @@ func TestAPodThatUsesADeviceKeepsItsNode(t *testing.T) {
 	w.off("group-1", b)
 }
 
-func TestTheNodeIsReadAgainFirst(t *testing.T) {
-	w := newWorld(t)
-	a, b, c := w.node("a"), w.node("b"), w.node("c")
-	w.device("cams-cam", true, []string{a, b})
-	w.device("cams-door", true, []string{a, c})
-	read := make(chan struct{})
-	w.once(http.MethodGet, "/nodes/"+b, func() {
-		w.condition(b, corev1.ConditionTrue) // the cache is stale
-		close(read)
-	})
-	w.run(nodes.Options{NotReadyGrace: short})
-	w.condition(b, corev1.ConditionUnknown)
-	<-read
-	w.condition(c, corev1.ConditionUnknown)
-	w.off("cams-door", c) // later than b would have been
-	if cam := w.instance("cams-cam"); !slices.Contains(cam.Spec.Nodes, b) {
-		t.Errorf("a Ready node was removed because of a stale cache: %q", cam.Spec.Nodes)
-	}
-}
-
 // The watch of nodes may show nothing for long, and then for all nodes.
 func TestAStaleCacheIsReadWithBackOff(t *testing.T) {
 	w := newWorld(t)
@@ -168,7 +135,6 @@ func TestAConcurrentClaimIsKept(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("cams-cam", true, []string{a, b}, b, "")
-	w.device("cams-door", true, []string{a, b}, "", "")
 	w.run(nodes.Options{NotReadyGrace: short})
 	w.once(http.MethodPatch, "/instances/cams-cam", func() { w.claim("cams-cam", 1, "C:0:"+a) })
 	w.condition(b, corev1.ConditionUnknown)
@@ -176,53 +142,37 @@ func TestAConcurrentClaimIsKept(t *testing.T) {
 	if owner := cam.Spec.DeviceUsage["cams-cam-1"]; owner != v0.SlotOwner("C:0:"+a) {
 		t.Errorf("the concurrent claim is lost: %v", cam.Spec.DeviceUsage)
 	}
-
-	w.off("cams-door", b)
-	w.condition(b, corev1.ConditionTrue)
-	c := w.node("c")
-	w.device("cams-gate", true, []string{a, b}, "", "")
-	w.once(http.MethodPatch, "/instances/cams-gate", func() {
-		// The lost node returns, and its agent claims a slot.
-		w.condition(b, corev1.ConditionTrue)
-		w.claim("cams-gate", 0, b)
-	})
-	w.condition(b, corev1.ConditionUnknown)
-	w.Eventually("the claim", func() string {
-		if w.instance("cams-gate").Spec.DeviceUsage["cams-gate-0"] != v0.SlotOwner(b) {
-			return "not made"
-		}
-		return ""
-	})
-	w.device("cams-bell", true, []string{a, c})
-	w.condition(c, corev1.ConditionUnknown)
-	w.off("cams-bell", c) // later than b would have been
-	if gate := w.instance("cams-gate"); gate.Spec.DeviceUsage["cams-gate-0"] != v0.SlotOwner(b) || !slices.Contains(gate.Spec.Nodes, b) {
-		t.Errorf("the agent that returned has lost what it wrote: %+v", gate.Spec)
-	}
 }
 
-func TestALocalDeviceThatIsClaimedConcurrentlyIsKept(t *testing.T) {
-	w := newWorld(t)
-	a, b, c := w.node("a"), w.node("b"), w.node("c")
-	w.device("cams-cam", false, []string{b}, "")
-	w.device("cams-door", true, []string{a, c})
-	w.run(nodes.Options{NotReadyGrace: short})
-	w.once(http.MethodDelete, "/instances/cams-cam", func() {
-		w.condition(b, corev1.ConditionTrue)
-		w.claim("cams-cam", 0, b)
-	})
-	before := w.instance("cams-cam")
-	w.condition(b, corev1.ConditionUnknown)
-	w.Eventually("the claim", func() string {
-		if now := w.instance("cams-cam"); now == nil || now.ResourceVersion != before.ResourceVersion {
-			return ""
-		}
-		return "not made"
-	})
-	w.condition(c, corev1.ConditionUnknown)
-	w.off("cams-door", c) // later than b would have been
-	if cam := w.instance("cams-cam"); cam == nil || cam.UID != before.UID || cam.Spec.DeviceUsage["cams-cam-0"] != v0.SlotOwner(b) {
-		t.Errorf("the agent that returned has lost what it wrote: %+v", cam)
+// A lost node returns while it is removed, and its agent claims a slot.
+func TestANodeThatReturnsMeanwhileIsKept(t *testing.T) {
+	for method, shared := range map[string]bool{http.MethodPatch: true, http.MethodDelete: false} {
+		t.Run(method, func(t *testing.T) {
+			w := newWorld(t)
+			a, b, c := w.node("a"), w.node("b"), w.node("c")
+			on := []string{b}
+			if shared {
+				on = []string{a, b}
+			}
+			w.device("cams-cam", shared, on, "")
+			w.device("cams-door", true, []string{a, c})
+			w.run(nodes.Options{NotReadyGrace: short})
+			claimed := make(chan struct{})
+			w.once(method, "/instances/cams-cam", func() {
+				w.condition(b, corev1.ConditionTrue)
+				w.claim("cams-cam", 0, b)
+				close(claimed)
+			})
+			before := w.instance("cams-cam")
+			w.condition(b, corev1.ConditionUnknown)
+			<-claimed
+			w.condition(c, corev1.ConditionUnknown)
+			w.off("cams-door", c) // later than b would have been
+			cam := w.instance("cams-cam")
+			if cam == nil || cam.UID != before.UID || cam.Spec.DeviceUsage["cams-cam-0"] != v0.SlotOwner(b) || !slices.Contains(cam.Spec.Nodes, b) {
+				t.Errorf("the agent that returned has lost what it wrote: %+v", cam)
+			}
+		})
 	}
 }
 
@@ -240,12 +190,7 @@ func TestAnInstanceThatNoNodeSees(t *testing.T) {
 	if err := w.Update(t.Context(), found); err != nil {
 		t.Fatal(err)
 	}
-	w.Eventually("deletion", func() string {
-		if w.instance("cams-lost") != nil {
-			return "it still exists"
-		}
-		return ""
-	})
+	w.deleted("cams-lost")
 	if took := time.Since(began); took < 2*time.Second {
 		t.Errorf("deleted after %s, before the end of its grace period", took)
 	}
@@ -269,16 +214,7 @@ func TestAnInstanceWhoseSlotsAreHeldIsKept(t *testing.T) {
 	}
 	w.device("cams-junk", true, []string{a}, "nobody:knows/this", "")
 	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short, EmptyGrace: short})
-	deleted := func(name string) {
-		t.Helper()
-		w.Eventually("deletion of "+name, func() string {
-			if w.instance(name) != nil {
-				return "it still exists"
-			}
-			return ""
-		})
-	}
-	deleted("cams-free")
+	w.deleted("cams-free")
 	w.off("cams-label", w.Namespace+"-x")
 	w.Eventually("the slot with an unreadable owner", func() string {
 		return string(w.instance("cams-junk").Spec.DeviceUsage["cams-junk-0"])
@@ -295,7 +231,7 @@ func TestAnInstanceWhoseSlotsAreHeldIsKept(t *testing.T) {
 	if err := w.Update(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
-	deleted("cams-held")
+	w.deleted("cams-held")
 }
 
 func TestWithoutAGracePeriodNothingIsRemoved(t *testing.T) {

@@ -1,24 +1,10 @@
 package nodes
 
-import (
-	"cmp"
-	"fmt"
-	"time"
-)
+import "time"
 
-// Defaults of [Options].
-const (
-	// DefaultNotReadyGrace equals the time after which Kubernetes evicts Pods
-	// from a node that is not Ready, unless they tolerate more.
-	DefaultNotReadyGrace = 5 * time.Minute
-	// DefaultGoneGrace lets a kubelet register its node again.
-	DefaultGoneGrace = 30 * time.Second
-	// DefaultEmptyGrace equals the time for which agents keep a shared device
-	// that is no longer discovered.
-	DefaultEmptyGrace = 5 * time.Minute
-	// DefaultStaleDelay collects the resources of many devices into one request.
-	DefaultStaleDelay = 30 * time.Second
-)
+// DefaultNotReadyGrace equals the time after which Kubernetes evicts Pods from a node that is
+// not Ready, unless they tolerate more.
+const DefaultNotReadyGrace = 5 * time.Minute
 
 // Options are the grace periods.
 type Options struct {
@@ -27,27 +13,20 @@ type Options struct {
 	// kept.
 	NotReadyGrace time.Duration
 	// GoneGrace is how long a Node object may be missing before the node is
-	// removed from its Instances. 0: the default, or NotReadyGrace if that is
-	// shorter.
+	// removed from its Instances, so that a kubelet can register it again.
 	GoneGrace time.Duration
 	// EmptyGrace is how long an Instance may have no nodes before it is deleted.
-	// 0: the default, or NotReadyGrace if that is shorter.
 	EmptyGrace time.Duration
-	// StaleDelay is how long a node's status keeps the first resource whose Instance
-	// or Configuration was deleted. Others go with it. 0: the default.
+	// StaleDelay is how long a resource of a node stays after the kubelet has set it to 0,
+	// so that those of many devices are removed in one request.
 	StaleDelay time.Duration
 }
 
-// complete returns the options with defaults for zero values.
-func (o Options) complete() (Options, error) {
-	if min(o.NotReadyGrace, o.GoneGrace, o.EmptyGrace, o.StaleDelay) < 0 {
-		return o, fmt.Errorf("grace periods of nodes: %+v: negative duration: want 0 or more", o)
+// DefaultOptions returns the documented grace periods. A short one for nodes that are not Ready
+// shortens the others.
+func DefaultOptions(notReadyGrace time.Duration) Options {
+	return Options{
+		NotReadyGrace: notReadyGrace, GoneGrace: min(30*time.Second, notReadyGrace),
+		EmptyGrace: min(5*time.Minute, notReadyGrace), StaleDelay: 30 * time.Second,
 	}
-	o.GoneGrace = cmp.Or(o.GoneGrace, min(DefaultGoneGrace, o.NotReadyGrace))
-	o.EmptyGrace = cmp.Or(o.EmptyGrace, min(DefaultEmptyGrace, o.NotReadyGrace))
-	o.StaleDelay = cmp.Or(o.StaleDelay, DefaultStaleDelay)
-	return o, nil
 }
-
-// keepsInstances reports whether Instances are never changed.
-func (o Options) keepsInstances() bool { return o.NotReadyGrace == 0 }

@@ -10,82 +10,60 @@ import (
 )
 
 // maxOutage limits how long a deleted node is remembered, and the back-off for an
-// agent that re-adds its node.
+// agent that adds its node again.
 const maxOutage = 24 * time.Hour
 
 // outage is the time during which a node is not Ready. It starts when this
 // controller first observes it, because the clocks of small machines cannot be
 // trusted. A restart of the controller starts it again.
 type outage struct {
-	state    State
-	uid      types.UID
-	since    time.Time                          // in this state
-	lastUsed map[types.NamespacedName]time.Time // by Pods, which are not watched: they are listed again after another grace period
-	removals removals                           // from Instances
-	cleared  removals                           // from the failures of Configurations
+	status
+	since    time.Time
+	attempts map[types.UID]attempt // to remove the node from an Instance, or its failures from a Configuration
 }
 
-// removals records when a node was last removed from objects, and how often.
-type removals map[types.NamespacedName]removal
-
-type removal struct {
-	last  time.Time
-	count int
+// attempt says when to try again, and how often the node has been removed.
+type attempt struct {
+	next     time.Time
+	removals int
 }
 
-func (r removals) record(object types.NamespacedName, now time.Time) {
-	r[object] = removal{last: now, count: r[object].count + 1}
-}
-
-// postponed returns when to remove the node again, and due if it was not removed.
-//
-// If the agent re-added the node after a removal, the agent is alive although its
-// kubelet is not. The next removal is delayed, not cancelled, because the agent may
-// still die.
-func (r removals) postponed(due time.Time, object types.NamespacedName, options Options) time.Time {
-	if removed, found := r[object]; found {
-		due = deadline.Latest(due, removed.last.Add(backoff.Delay(options.NotReadyGrace, maxOutage, removed.count)))
-	}
-	return due
-}
-
-// due returns when to remove the node from an Instance.
-func (o *outage) due(instance types.NamespacedName, options Options) time.Time {
+// due returns when to remove the node from an object.
+func (o *outage) due(object types.UID, options Options) time.Time {
 	grace := options.NotReadyGrace
 	if o.state == Gone {
 		grace = options.GoneGrace
 	}
-	due := o.since.Add(grace)
-	if used, found := o.lastUsed[instance]; found {
-		due = deadline.Latest(due, used.Add(options.NotReadyGrace))
-	}
-	return o.removals.postponed(due, instance, options)
+	return deadline.Latest(o.since.Add(grace), o.attempts[object].next)
 }
 
-// clearDue returns when to remove the failures of a deleted node from a Configuration.
-func (o *outage) clearDue(configuration types.NamespacedName, options Options) time.Time {
-	return o.cleared.postponed(o.since.Add(options.GoneGrace), configuration, options)
+// record records an attempt. An object that is in use is looked at again after another
+// grace period, because Pods are not watched. If the agent adds the node again after a
+// removal, it is alive although its kubelet is not: the next removal is delayed, not
+// cancelled, because the agent may still die.
+func (o *outage) record(object types.UID, removed bool, now time.Time, options Options) {
+	next := attempt{now.Add(options.NotReadyGrace), o.attempts[object].removals}
+	if removed {
+		next.removals++
+		next.next = now.Add(backoff.Delay(options.NotReadyGrace, maxOutage, next.removals))
+	}
+	o.attempts[object] = next
 }
 
 // outages holds the outages of all nodes. It is not safe for concurrent use.
 type outages map[string]*outage
 
-// observe returns the outage of a node in the given state, or nil if the node is
-// Ready.
-func (all outages) observe(node string, state State, uid types.UID, now time.Time) *outage {
-	if state == Ready {
+// observe returns the outage of a node with a status, or nil if the node is Ready.
+func (all outages) observe(node string, now status, at time.Time) *outage {
+	current := all[node]
+	switch {
+	case now.state == Ready:
 		delete(all, node)
 		return nil
-	}
-	current := all[node]
-	if current == nil {
-		all.forget(now)
-		current = &outage{removals: removals{}, cleared: removals{}}
+	case current == nil || current.status != now:
+		all.forget(at)
+		current = &outage{status: now, since: at, attempts: map[types.UID]attempt{}}
 		all[node] = current
-	}
-	if current.state != state || current.uid != uid {
-		current.state, current.uid, current.since = state, uid, now
-		current.lastUsed = map[types.NamespacedName]time.Time{} // by Pods of the former state
 	}
 	return current
 }

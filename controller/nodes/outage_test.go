@@ -9,7 +9,6 @@ import (
 
 var (
 	epoch        = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	cam          = types.NamespacedName{Namespace: "ns", Name: "cam"}
 	gracePeriods = Options{NotReadyGrace: 5 * time.Minute, GoneGrace: 30 * time.Second}
 )
 
@@ -41,29 +40,29 @@ func TestWhenANodeIsRemoved(t *testing.T) {
 		"replaced": {"another node of the same name gets the whole grace period", []sight{{0, NotReady, "u"}, {4, NotReady, "v"}},
 			nil, at(9)},
 		"in use": {"Pods are not watched: they are listed again", []sight{{0, NotReady, "u"}},
-			func(o *outage) { o.lastUsed[cam] = at(5) }, at(10)},
+			func(o *outage) { o.record("cam", false, at(5), gracePeriods) }, at(10)},
 		"re-added by its agent": {"the agent is alive; the controller backs off", []sight{{0, NotReady, "u"}},
-			func(o *outage) { o.removals.record(cam, at(5)) }, at(15)},
+			func(o *outage) { o.record("cam", true, at(5), gracePeriods) }, at(15)},
 		"re-added three times": {"the back-off doubles", []sight{{0, NotReady, "u"}},
 			func(o *outage) {
-				o.removals.record(cam, at(5))
-				o.removals.record(cam, at(15))
-				o.removals.record(cam, at(35))
+				o.record("cam", true, at(5), gracePeriods)
+				o.record("cam", true, at(15), gracePeriods)
+				o.record("cam", true, at(35), gracePeriods)
 			}, at(75)},
 		"re-added very often": {"the back-off is limited: the agent may have died since", []sight{{0, NotReady, "u"}},
 			func(o *outage) {
 				for range 100 {
-					o.removals.record(cam, at(5))
+					o.record("cam", true, at(5), gracePeriods)
 				}
 			}, at(5 + 24*60)},
 		"another Instance": {"each Instance has its own back-off", []sight{{0, NotReady, "u"}},
-			func(o *outage) { o.removals.record(types.NamespacedName{Name: "other"}, at(5)) }, at(5)},
+			func(o *outage) { o.record("other", true, at(5), gracePeriods) }, at(5)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := outages{}
 			var last *outage
 			for _, s := range tc.seen {
-				last = all.observe("a", s.state, s.uid, at(s.minute))
+				last = all.observe("a", status{s.state, s.uid}, at(s.minute))
 			}
 			if last == nil {
 				if !tc.want.IsZero() || len(all) > 0 {
@@ -74,7 +73,7 @@ func TestWhenANodeIsRemoved(t *testing.T) {
 			if tc.then != nil {
 				tc.then(last)
 			}
-			if got := last.due(cam, gracePeriods); !got.Equal(tc.want) {
+			if got := last.due("cam", gracePeriods); !got.Equal(tc.want) {
 				t.Errorf("%s\n got %s\nwant %s", tc.reason, got, tc.want)
 			}
 		})
@@ -83,17 +82,17 @@ func TestWhenANodeIsRemoved(t *testing.T) {
 
 func TestUseEndsWithTheNode(t *testing.T) {
 	all := outages{}
-	all.observe("a", NotReady, "u", at(0)).lastUsed[cam] = at(5)
-	if got, want := all.observe("a", Gone, "", at(6)).due(cam, gracePeriods), at(6.5); !got.Equal(want) {
+	all.observe("a", status{NotReady, "u"}, at(0)).record("cam", false, at(5), gracePeriods)
+	if got, want := all.observe("a", status{Gone, ""}, at(6)).due("cam", gracePeriods), at(6.5); !got.Equal(want) {
 		t.Errorf("the Pods of a deleted node are garbage: due at %s, want %s", got, want)
 	}
 }
 
 func TestNodesThatWereDeletedLongAgoAreForgotten(t *testing.T) {
 	all := outages{}
-	all.observe("long ago", Gone, "", at(0))
-	all.observe("there", NotReady, "u", at(0))
-	all.observe("new", Gone, "", at(3*24*60))
+	all.observe("long ago", status{Gone, ""}, at(0))
+	all.observe("there", status{NotReady, "u"}, at(0))
+	all.observe("new", status{Gone, ""}, at(3*24*60))
 	if len(all) != 2 || all["long ago"] != nil {
 		t.Errorf("remembered: %v", all)
 	}

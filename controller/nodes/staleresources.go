@@ -1,52 +1,75 @@
 package nodes
 
 import (
-	"time"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"akri.sh/akri/internal/deadline"
-	"akri.sh/akri/internal/jsonpatch"
+	v0 "akri.sh/akri/api/v0"
 )
 
-// delaysBetweenRemovals is how many times the delay is between two removals from a node.
-const delaysBetweenRemovals = 10
-
-// staleOf returns the resources of Akri that are 0 on a node and have the name of
-// no existing Instance or Configuration, sorted.
-func staleOf(node *corev1.Node, exists map[string]bool) []corev1.ResourceName {
-	var stale []corev1.ResourceName
-	for _, resource := range emptyResources(node) {
-		if name, ok := nameIn(resource); ok && !exists[name] {
-			stale = append(stale, resource)
+// emptyResources returns the resources of Akri that are 0 on a node.
+func emptyResources(node *corev1.Node) corev1.ResourceList {
+	empty := corev1.ResourceList{}
+	for resource, quantity := range node.Status.Capacity {
+		if quantity.IsZero() && strings.HasPrefix(string(resource), v0.Domain+"/") {
+			empty[resource] = quantity
 		}
 	}
-	return stale
+	return empty
 }
 
-// resourceRemoval returns the patch of a node's status that removes resources if
-// they still have the quantities that were read.
-func resourceRemoval(node *corev1.Node, resources []corev1.ResourceName) jsonpatch.Patch {
-	patch := jsonpatch.Patch{jsonpatch.Test("/metadata/uid", node.UID)}
-	for _, resource := range resources {
-		for _, list := range []struct {
-			field      string
-			quantities corev1.ResourceList
-		}{{"capacity", node.Status.Capacity}, {"allocatable", node.Status.Allocatable}} {
-			if quantity, found := list.quantities[resource]; found {
-				path := jsonpatch.Pointer("status", list.field, string(resource))
-				patch = append(patch, jsonpatch.Test(path, quantity.String()), jsonpatch.Remove(path))
-			}
-		}
+// staleResources removes resources from the status of nodes, if nothing else has changed it.
+type staleResources struct {
+	cache  client.Reader
+	client client.Client
+}
+
+// Reconcile removes a node's resources that are 0 and have the name of no Instance or
+// Configuration, all in one request.
+func (r *staleResources) Reconcile(ctx context.Context, request version) (reconcile.Result, error) {
+	var instances v0.InstanceList
+	var configurations v0.ConfigurationList
+	node, err := readNode(ctx, r.cache, request.Name)
+	if err := errors.Join(err,
+		r.cache.List(ctx, &instances, client.UnsafeDisableDeepCopy),
+		r.cache.List(ctx, &configurations, client.UnsafeDisableDeepCopy),
+	); err != nil || node == nil {
+		return reconcile.Result{}, err
 	}
-	return patch
-}
-
-// staleNode says since when a node has had stale resources, and when some were last removed.
-type staleNode struct{ since, removed time.Time }
-
-// due returns when to remove the stale resources of the node. Something that puts them back
-// again and again gets a removal now and then.
-func (s staleNode) due(delay time.Duration) time.Time {
-	return deadline.Latest(s.since.Add(delay), s.removed.Add(delaysBetweenRemovals*delay))
+	stale := map[string]any{} // null removes a key
+	for resource := range emptyResources(node) {
+		stale[string(resource)] = nil
+	}
+	for i := range instances.Items {
+		delete(stale, v0.ResourceName(instances.Items[i].Name))
+	}
+	for i := range configurations.Items {
+		delete(stale, v0.ResourceName(configurations.Items[i].Name))
+	}
+	if len(stale) == 0 {
+		return reconcile.Result{}, nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": node.ResourceVersion},
+		"status":   map[string]any{"capacity": stale, "allocatable": stale},
+	})
+	if err == nil {
+		err = explainConflict(r.client.Status().Patch(ctx, node, client.RawPatch(types.MergePatchType, patch), owner))
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("remove stale resources from the status of node %s: %w", request.Name, err)
+	}
+	log.FromContext(ctx).Info("Removed stale resources from a node", "resources", slices.Sorted(maps.Keys(stale)))
+	return reconcile.Result{}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -29,38 +28,19 @@ type unseenInstances struct {
 	cache  client.Reader
 	client client.Client
 	grace  time.Duration
-	now    func() time.Time
-	since  map[types.NamespacedName]unseenInstance // used by one worker
 	events events.EventRecorder
 }
 
-type unseenInstance struct {
-	uid   types.UID
-	since time.Time
-}
-
-// Reconcile deletes the Instance, or requeues it for when the grace period ends.
-func (r *unseenInstances) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+// Reconcile deletes an Instance that has not been seen, nor changed otherwise, since its version
+// was noticed.
+func (r *unseenInstances) Reconcile(ctx context.Context, noticed version) (reconcile.Result, error) {
 	var instance v0.Instance
-	if err := r.cache.Get(ctx, request.NamespacedName, &instance); err != nil {
-		delete(r.since, request.NamespacedName)
+	err := r.cache.Get(ctx, noticed.NamespacedName, &instance)
+	if err != nil || versionOf(&instance) != noticed || !unseen(&instance) {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !unseen(&instance) {
-		delete(r.since, request.NamespacedName)
-		return reconcile.Result{}, nil
-	}
-	now := r.now()
-	seen, found := r.since[request.NamespacedName]
-	if !found || seen.uid != instance.UID {
-		seen = unseenInstance{uid: instance.UID, since: now}
-		r.since[request.NamespacedName] = seen
-	}
-	if remaining := seen.since.Add(r.grace).Sub(now); remaining > 0 {
-		return reconcile.Result{RequeueAfter: remaining}, nil
-	}
 	if err := deleteInstance(ctx, r.client, &instance); err != nil {
-		return reconcile.Result{}, fmt.Errorf("delete Instance %s, which no node sees: %w", request, err)
+		return reconcile.Result{}, fmt.Errorf("delete Instance %s, which no node sees: %w", noticed.NamespacedName, err)
 	}
 	log.FromContext(ctx).Info("Deleted an Instance that no node sees")
 	name := text.Truncate(text.OneLine(v0.DisplayName(&instance)), v0.MaxDisplayNameLength) // data from the device

@@ -44,9 +44,9 @@ func TestUse(t *testing.T) {
 		"similar to prefix": {"the whole domain is compared", requesting("akri.shop/cam", corev1.PodRunning), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			used := use{}
-			used.add([]corev1.Pod{requesting("cpu", corev1.PodRunning), tc.pod})
-			if got := used.includes(device(true, nil)); got != tc.want {
+			used := map[string]int64{}
+			addUse(used, []corev1.Pod{requesting("cpu", corev1.PodRunning), tc.pod})
+			if got := uses(used, device(true, nil)); got != tc.want {
 				t.Errorf("%s: got %t (%v)", tc.reason, got, used)
 			}
 		})
