@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/opcua/details"
@@ -185,24 +184,6 @@ func same(a, b application, byURI bool) bool {
 		})
 	}
 	return a.uri == b.uri && (byURI || a.id == b.id || knows(a, b) || knows(b, a))
-}
-
-// TestManyApplications has a network of servers with a default application URI, and with as many
-// addresses as count.
-func TestManyApplications(t *testing.T) {
-	all := make([]application, maxServers)
-	for i := range all {
-		all[i] = application{id: fmt.Sprint("u", i), uri: "urn:a", kind: "Server"}
-		for n := range byte(maxAddresses) {
-			all[i].addresses = append(all[i].addresses, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), n}), 1))
-			all[i].urls = append(all[i].urls, candidates([]string{fmt.Sprintf("opc.tcp://11.%d.%d.%d", i>>8, i&255, n)})...)
-		}
-	}
-	began := time.Now()
-	found := devices(parse(t, "opcuaDiscoveryMethod: {mdns: {}}"), all)
-	if took := time.Since(began); len(found) != maxServers || took > 3*time.Second { // a tenth of a second; comparing all takes eight
-		t.Errorf("%d devices, after %v", len(found), took)
-	}
 }
 
 // TestGroupsAtRandom compares the groups with a naive computation, whatever the order of

@@ -3,7 +3,6 @@ package opcua
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -363,18 +362,6 @@ func TestNames(t *testing.T) {
 		expect("one negative answer may be a mistake", "plc", "[10.0.0.2] false false")
 	}
 	expect("three are not", "plc", "[] true true")
-}
-
-func TestReasons(t *testing.T) {
-	if got := reason(fmt.Errorf("dial: %w", &net.DNSError{})); got != reasonResolve {
-		t.Errorf("got %s", got)
-	}
-	if got := reason(errors.New("connection refused")); got != reasonConnect {
-		t.Errorf("got %s", got)
-	}
-	if got := reason(context.DeadlineExceeded); got != reasonTimeout {
-		t.Errorf("got %s", got)
-	}
 }
 
 // FuzzURLs checks that a URL of a server never makes the handler connect to another host,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"akri.sh/akri/discovery/handlertest"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/opcua/details"
 )
@@ -131,7 +132,7 @@ func TestServersAreBounded(t *testing.T) {
 		targets[i].answers(hosts...)
 		count += len(targets[i].servers)
 	}
-	if excess := failures(t, registry)[reasonTooMany]; count != maxServers || excess != maxServers/3*4-maxServers {
+	if excess := handlertest.Failures(t, registry)[reasonTooMany]; count != maxServers || excess != maxServers/3*4-maxServers {
 		t.Errorf("%d servers are remembered, want %d; %v were counted as too many", count, maxServers, excess)
 	}
 	targets[0].answers()

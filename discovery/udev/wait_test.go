@@ -115,15 +115,6 @@ func TestStartBeforeUdevdHasFinished(t *testing.T) {
 	}
 }
 
-// A device that udevd never sees delays the first list, but not for ever.
-func TestStartWithoutAnEntry(t *testing.T) {
-	m := newMachine(t, "serial.txt")
-	m.startUdevd()
-	m.plug(newTTYText)
-	l := discover(t, m.handler(), rules(`SUBSYSTEM=="tty", KERNEL=="ttyUSB9|ttyUSB0", ENV{ID_SERIAL}!="x"`))
-	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\nttyUSB9 DEVNODE=/dev/ttyUSB9\n")
-}
-
 func TestNobodyWaitsForNothing(t *testing.T) {
 	w := newWaiting(t, `KERNEL=="ttyUSB9", ATTRS{idVendor}=="0403"`) // of the kernel only
 	w.plug(newTTYText)
