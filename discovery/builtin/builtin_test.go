@@ -34,6 +34,8 @@ func TestValidators(t *testing.T) {
 // hostile has details of less than 64 KiB that would take hundreds of megabytes.
 var hostile = map[string]string{
 	"a long text, repeated": "- &a " + strings.Repeat("x", 30<<10) + "\n- [" + strings.Repeat("*a,", 10_000) + "]\n",
+	"empty maps":            "any: [" + strings.Repeat("{},", 21_000) + "]",
+	"aliases of maps":       "any: [&a {}, &b [" + strings.Repeat("*a,", 1000) + "]," + strings.Repeat("*b,", 60) + "]",
 	"long texts of one key": "urls: &a [" + strings.Repeat("x", 30<<10) + "]\nindex: [" + strings.Repeat("*a,", 10_000) + "]\n",
 	"repetitions":           "udevRules:\n" + strings.Repeat(`- 'KERNEL!="`+strings.Repeat("(x|y){999}", 300)+"\"'\n", 20),
 	"repetitions of one":    "udevRules:\n" + strings.Repeat(`- 'KERNEL!="x{999}"'`+"\n", 200),

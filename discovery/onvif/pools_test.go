@@ -147,38 +147,6 @@ func TestLongestWaitComesFirst(t *testing.T) {
 	}
 }
 
-// TestHelloOfCameraThatDidNotAnswer ends the pause between requests: it has restarted.
-func TestHelloOfCameraThatDidNotAnswer(t *testing.T) {
-	b := newBench(t, "")
-	b.hears(wsdiscovery.Match, 1)
-	for range 60 { // a minute
-		b.works()
-		b.now = b.now.Add(time.Second)
-		b.hears(wsdiscovery.Match, 1)
-	}
-	b.works()
-	asked := 0
-	for range 20 { // copies, or forged
-		b.hears(wsdiscovery.Hello, 1)
-		now, _ := b.works()
-		asked += now
-	}
-	if asked != 1 {
-		t.Errorf("asked %d times because of Hello, want once", asked)
-	}
-}
-
-// TestOneRequestAtATime checks that a Hello does not cause a second request to a camera.
-func TestOneRequestAtATime(t *testing.T) {
-	b := newBench(t, "")
-	b.hears(wsdiscovery.Match, 1)
-	first := b.begin(b.now)
-	b.hears(wsdiscovery.Hello, 1)
-	if second := b.begin(b.now); len(first) != 1 || len(second) != 0 {
-		t.Errorf("%d requests, and %d before they have ended; want 1, 0", len(first), len(second))
-	}
-}
-
 // TestHelloKeepsPlace checks that a camera that waits, and says Hello again, does not wait longer.
 func TestHelloKeepsPlace(t *testing.T) {
 	b := newBench(t, "")

@@ -129,13 +129,3 @@ func TestListedHostIsExcluded(t *testing.T) {
 		}
 	}
 }
-
-// TestByeOfAnotherHost is forged without a forged address.
-func TestByeOfAnotherHost(t *testing.T) {
-	b := foundOne(t)
-	_, bye := cameraNumber(wsdiscovery.Bye, 1)
-	b.announced(b.now, netip.MustParseAddr("10.0.0.9"), bye)
-	if asked, checked := b.works(1); asked+checked > 0 {
-		t.Error("it causes a request")
-	}
-}

@@ -245,6 +245,13 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
+// TestPrintable keeps what texts of several lines consist of.
+func TestPrintable(t *testing.T) {
+	if got, want := printable("a\tb\nc\r\x7fé\xc3"), "a\tb\nc\uFFFD\uFFFDé\uFFFD"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestValuesOfTheDeviceFile has two devices without a device file, which stand for the one
 // above them: their own values count only for what that one lacks.
 func TestValuesOfTheDeviceFile(t *testing.T) {

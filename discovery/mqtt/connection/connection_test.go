@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -125,18 +124,6 @@ func TestSlowPacket(t *testing.T) {
 			t.Errorf("read %+v, %v after %v of silence", packet, err, time.Since(began))
 		}
 	})
-}
-
-// TestHugePacket checks that a packet that is skipped is not read into memory.
-func TestHugePacket(t *testing.T) {
-	c := reading([]byte{0x30, 0xff, 0xff, 0xff, 0x7f, 0}, nil)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	packet, err := c.Read()
-	runtime.ReadMemStats(&after)
-	if allocated := after.TotalAlloc - before.TotalAlloc; err == nil || allocated > 1<<20 {
-		t.Errorf("read %v, %v, and allocated %d bytes for 256 MiB that have not arrived", packet, err, allocated)
-	}
 }
 
 func TestViolations(t *testing.T) {
