@@ -31,6 +31,25 @@ func TestValidators(t *testing.T) {
 	}
 }
 
+// FuzzValidators checks that no details make a validator panic, or refuse them without a text.
+func FuzzValidators(f *testing.F) {
+	for _, seed := range []string{
+		"http://a/", "urls: [http://a/]\nexpect: {path: a.0.b}", "index: {url: http://a/, items: a, properties: {A: b}}", "{", "&a [*a]",
+		"services: [\"*\"]\ntxt: {model: \"X*\", \"!demo\": \"\"}\ninstances: {items: [\"?*\"]}", "descriptions: [a, 1]",
+		"opcuaDiscoveryMethod: {standard: {}, scan: {cidrs: [10.1.2.0/30]}}",
+		"{opcuaDiscoveryMethod: {mdns: {}}, allowHosts: ['*.a', 10.0.0.0/8], id: applicationUri}",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for name, validate := range builtin.Validators {
+			if err := validate(text); err != nil && err.Error() == "" {
+				t.Errorf("%s: an error without a text", name)
+			}
+		}
+	})
+}
+
 // hostile has details of less than 64 KiB that would take hundreds of megabytes.
 var hostile = map[string]string{
 	"a long text, repeated": "- &a " + strings.Repeat("x", 30<<10) + "\n- [" + strings.Repeat("*a,", 10_000) + "]\n",

@@ -68,30 +68,6 @@ func TestOthersDevicesHang(t *testing.T) {
 	}
 }
 
-// TestHangingDevices has devices behind a gateway that accept requests and do not answer:
-// as many as there may be requests to a host.
-func TestHangingDevices(t *testing.T) {
-	const healthy = 28
-	hang := make(chan struct{})
-	gateway := newSite(t, func(_ http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/hangs") {
-			<-hang
-		}
-	})
-	t.Cleanup(func() { close(hang) })
-	var urls []string
-	for i := range maxHostRequests {
-		urls = append(urls, fmt.Sprintf("%s/hangs/%d", gateway.URL, i))
-	}
-	for i := range healthy {
-		urls = append(urls, fmt.Sprintf("%s/%d", gateway.URL, i))
-	}
-	d := discover(t, "{urls: ["+strings.Join(urls, ", ")+"], timeoutSeconds: 2, misses: 1}", nil)
-	if found := d.Next(); len(found) != healthy {
-		t.Errorf("found %d devices, want %d", len(found), healthy)
-	}
-}
-
 // TestOneHost checks that the requests to a host are bounded.
 func TestOneHost(t *testing.T) {
 	var ongoing, most atomic.Int32

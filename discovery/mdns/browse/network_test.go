@@ -58,7 +58,6 @@ func TestInNamespace(t *testing.T) {
 	ip(t, "link set lo up")
 	addInterface(t, "mdns0", "192.0.2.1/24")
 	addInterface(t, "mdns1", "198.51.100.1/24", "2001:db8::1/64")
-	t.Run("found on both interfaces", testBothInterfaces)
 	t.Run("IPv6 only", testIPv6)
 	t.Run("other programs", testOtherPrograms)
 	t.Run("foreign packets", testForeignPackets)
@@ -158,14 +157,6 @@ func (r *responder) send(records []wire.Record) {
 	}
 }
 
-func (r *responder) goodbye() {
-	records := slices.Clone(r.device.Swap(&simulatedDevice{}).records)
-	for i := range records {
-		records[i].TTL = 0
-	}
-	r.send(records)
-}
-
 // browsing collects the lists of one query.
 type browsing struct {
 	t     *testing.T
@@ -218,22 +209,6 @@ func (b *browsing) until(what string, ok func([]Service) bool) {
 
 func webDevice(t *testing.T, name, address string) *simulatedDevice {
 	return newSimulation(t).service(0, name, "_http._tcp", address)
-}
-
-func testBothInterfaces(t *testing.T) {
-	first := respond(t, "mdns0", false, webDevice(t, "Both", "192.0.2.7"))
-	respond(t, "mdns1", false, webDevice(t, "Both", "198.51.100.7"))
-	browser := New(Options{})
-	b := browseIn(t, browser, Query{Types: []string{"_http._tcp"}})
-	b.await("Both._http._tcp.local both.local:80 [192.0.2.7 198.51.100.7]")
-	only := browseIn(t, browser, Query{Types: []string{"_http._tcp"}, Interfaces: func(i Interface) bool { return i.Name == "mdns1" }})
-	only.await("Both._http._tcp.local both.local:80 [198.51.100.7]")
-	began := time.Now()
-	first.goodbye()
-	b.await("Both._http._tcp.local both.local:80 [198.51.100.7]")
-	if took := time.Since(began); took < goodbyeDelay {
-		t.Errorf("the goodbye took effect after %v", took)
-	}
 }
 
 func testIPv6(t *testing.T) {

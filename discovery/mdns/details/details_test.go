@@ -1,7 +1,6 @@
 package details
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -97,23 +96,4 @@ func TestUsesInterface(t *testing.T) {
 			t.Errorf("%+v: %v", tc, err)
 		}
 	}
-}
-
-// FuzzParse: no text makes the parser panic, and messages name a place.
-func FuzzParse(f *testing.F) {
-	f.Add(`services: ["_http._tcp"]`, "Camera", "X2")
-	f.Add("services: [\"*\"]\ntxt: {model: \"X*\", \"!demo\": \"\"}\ninstances: {items: [\"?*\"]}", "a", "b")
-	f.Fuzz(func(t *testing.T, text, instance, value string) {
-		d, err := Parse(text)
-		if err != nil {
-			if err.Error() == "" {
-				t.Fatal("an error without a text")
-			}
-			return
-		}
-		d.Admits(instance, instance, func(string) (string, bool) { return value, true })
-		if d.Domain == "" || len(d.Services) == 0 {
-			t.Fatal(fmt.Sprint("accepted: ", d))
-		}
-	})
 }
