@@ -2,7 +2,6 @@ package mqtt
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -22,6 +21,8 @@ import (
 
 	mochi "github.com/mochi-mqtt/server/v2"
 	"github.com/mochi-mqtt/server/v2/packets"
+
+	"akri.sh/akri/discovery/handlertest"
 )
 
 // rules is a hook that decides who may do what.
@@ -162,35 +163,12 @@ func TestSubscriptionIsNotPermitted(t *testing.T) {
 // hostile is a broker that accepts everything and then sends what it likes.
 func hostile(t *testing.T, talk func(net.Conn)) (url string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			stop := context.AfterFunc(ctx, func() { conn.Close() })
-			buffer := make([]byte, 4096)
-			if _, err := conn.Read(buffer); err == nil {
-				_, _ = conn.Write([]byte{0x20, 2, 0, 0}) // the handler may be gone
-				talk(conn)
-			}
-			stop()
-			conn.Close()
+	return "tcp://" + handlertest.Listen(t, "127.0.0.1:0", func(conn net.Conn) {
+		if _, err := conn.Read(make([]byte, 4096)); err == nil {
+			_, _ = conn.Write([]byte{0x20, 2, 0, 0}) // the handler may be gone
+			talk(conn)
 		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		listener.Close()
-		<-done
 	})
-	return "tcp://" + listener.Addr().String()
 }
 
 // acknowledge answers the first subscription, and waits until the handler is gone.

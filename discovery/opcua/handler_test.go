@@ -40,31 +40,10 @@ func TestServer(t *testing.T) {
 		t.Errorf("the properties are %v, want %v", device.Properties, want)
 	}
 	polls := p.finds.Load()
-	await(t, "two more polls", func() bool { return p.finds.Load() >= polls+2 })
+	handlertest.Await(t, "two more polls", func() bool { return p.finds.Load() >= polls+2 })
 	w.Quiet() // nothing changes, so nothing is sent
 	if asks := p.asks.Load(); asks != 1 {
 		t.Errorf("the endpoints were requested %d times, want once in a minute", asks)
-	}
-}
-
-func TestServerStops(t *testing.T) {
-	t.Parallel()
-	p := startServer(t, "Oven", nil)
-	w := discover(t, Options{}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 1, misses: 2}", p.url)
-	w.UntilIDs(p.url)
-	p.stop()
-	w.UntilIDs()
-	p.start(t, "Oven", nil)
-	w.UntilIDs(p.url)
-}
-
-// await waits for a condition.
-func await(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("%s: timed out", what)
-		}
 	}
 }
 
@@ -73,26 +52,8 @@ func await(t testing.TB, what string, done func() bool) {
 // the addresses of a name.
 func TestForeignHosts(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.2:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
 	var connections atomic.Int32
-	var group sync.WaitGroup
-	group.Go(func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			connections.Add(1)
-			connection.Close()
-		}
-	})
-	defer group.Wait()
-	defer listener.Close()
-	foreign := "opc.tcp://" + listener.Addr().String()
+	foreign := "opc.tcp://" + handlertest.Listen(t, "127.0.0.2:0", func(net.Conn) { connections.Add(1) })
 	named := strings.Replace(foreign, "127.0.0.2", "plc", 1)
 	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
 		return []*ua.ApplicationDescription{
@@ -103,7 +64,7 @@ func TestForeignHosts(t *testing.T) {
 	w := discover(t, options, oneURL, lds.url)
 	w.UntilIDs(foreign, named)
 	polls := lds.finds.Load()
-	await(t, "two more polls", func() bool { return lds.finds.Load() >= polls+2 })
+	handlertest.Await(t, "two more polls", func() bool { return lds.finds.Load() >= polls+2 })
 	if n := connections.Load(); n != 0 {
 		t.Errorf("%d connections to a host that is not allowed", n)
 	}
@@ -170,31 +131,15 @@ func serve(t testing.TB, answer string) string {
 func serveCounted(t testing.TB, answer string) (address string, connections *atomic.Int32) {
 	t.Helper()
 	connections = &atomic.Int32{}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var group sync.WaitGroup
-	group.Go(func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
+	return handlertest.Listen(t, "127.0.0.1:0", func(connection net.Conn) {
+		connections.Add(1)
+		buffer := make([]byte, 4096)
+		for n, err := connection.Read(buffer); err == nil; n, err = connection.Read(buffer) {
+			if n > 0 && answer != "" {
+				_, _ = connection.Write([]byte(answer))
 			}
-			connections.Add(1)
-			group.Go(func() {
-				defer connection.Close()
-				buffer := make([]byte, 4096)
-				for n, err := connection.Read(buffer); err == nil; n, err = connection.Read(buffer) {
-					if n > 0 && answer != "" {
-						_, _ = connection.Write([]byte(answer))
-					}
-				}
-			})
 		}
-	})
-	t.Cleanup(func() { listener.Close(); group.Wait() })
-	return listener.Addr().String(), connections
+	}), connections
 }
 
 func TestScan(t *testing.T) {
@@ -282,25 +227,25 @@ func TestMDNS(t *testing.T) {
 		defer s.mu.Unlock()
 		return len(s.targets)
 	}
-	await(t, "a device", func() bool { return slices.Equal(found(), []string{p.url}) })
+	handlertest.Await(t, "a device", func() bool { return slices.Equal(found(), []string{p.url}) })
 	announce() // other servers have changed
 	p.stop()
-	await(t, "no device", func() bool { return len(found()) == 0 })
+	handlertest.Await(t, "no device", func() bool { return len(found()) == 0 })
 	polls := handlertest.Failures(t, registry)[reasonConnect]
-	await(t, "three more polls", func() bool { return handlertest.Failures(t, registry)[reasonConnect] >= polls+3 })
+	handlertest.Await(t, "three more polls", func() bool { return handlertest.Failures(t, registry)[reasonConnect] >= polls+3 })
 	if n := log.count("does not work"); targets() != 1 || n != 1 {
 		t.Errorf("%d targets; %d lines say that the server, which is announced, does not work", targets(), n)
 	}
 	p.start(t, "Oven", nil)
-	await(t, "the device again", func() bool { return slices.Equal(found(), []string{p.url}) })
+	handlertest.Await(t, "the device again", func() bool { return slices.Equal(found(), []string{p.url}) })
 	s.announce(ctx, nil)
 	polls = float64(p.asks.Load())
-	await(t, "two more polls", func() bool { return float64(p.asks.Load()) >= polls+2 })
+	handlertest.Await(t, "two more polls", func() bool { return float64(p.asks.Load()) >= polls+2 })
 	if targets() != 1 || len(found()) != 1 {
 		t.Error("a server that answers stays a device although it is not announced any longer")
 	}
 	p.stop()
-	await(t, "no target", func() bool { return targets() == 0 && len(found()) == 0 })
+	handlertest.Await(t, "no target", func() bool { return targets() == 0 && len(found()) == 0 })
 }
 
 func TestRefused(t *testing.T) {

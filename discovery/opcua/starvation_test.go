@@ -65,7 +65,7 @@ func TestRequestsDoNotStarve(t *testing.T) {
 	h := New(Options{})
 	address, connections := serveCounted(t, "")
 	discoverWith(t, h, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1}", quoted(urlsAt(address, 256)))
-	await(t, "connections to silent servers", func() bool { return connections.Load() >= maxRequestCalls })
+	handlertest.Await(t, "connections to silent servers", func() bool { return connections.Load() >= maxRequestCalls })
 	for range 3 {
 		if !h.calls.TryAcquire(maxCalls - maxRequestCalls) {
 			t.Fatalf("one request makes more than %d calls at a time", maxRequestCalls)

@@ -95,7 +95,7 @@ func TestNoURL(t *testing.T) {
 	w := discover(t, Options{Metrics: monitor.New(registry)}, oneURL, lds.url)
 	w.UntilIDs(oven.url)
 	polls := lds.finds.Load()
-	await(t, "two more polls", func() bool { return lds.finds.Load() >= polls+2 })
+	handlertest.Await(t, "two more polls", func() bool { return lds.finds.Load() >= polls+2 })
 	if n := handlertest.Failures(t, registry)[reasonNoURL]; n != 1 {
 		t.Errorf("%v were counted, want the server, once", n)
 	}
@@ -141,7 +141,7 @@ func TestServersWaitForDNS(t *testing.T) {
 	right := []string{"opc.tcp://127.0.0.1:4856/UA", "opc.tcp://mill:4840", "opc.tcp://oven:4855"}
 	w, back, _ := start()
 	finds := lds.finds.Load()
-	await(t, "an answer of the discovery server", func() bool { return lds.finds.Load() > finds })
+	handlertest.Await(t, "an answer of the discovery server", func() bool { return lds.finds.Load() > finds })
 	w.Quiet()
 	back()
 	if got := handlertest.IDs(w.Next()); !slices.Equal(got, right) {
@@ -155,7 +155,7 @@ func TestServersWaitForDNS(t *testing.T) {
 		t.Errorf("without DNS, the first list is %q, want %q", got, want)
 	}
 	polls, asks := lds.finds.Load(), lds.asks.Load()
-	await(t, "three more polls", func() bool { return lds.finds.Load() >= polls+3 })
+	handlertest.Await(t, "three more polls", func() bool { return lds.finds.Load() >= polls+3 })
 	if got := lds.asks.Load(); got != asks {
 		t.Errorf("%d questions about endpoints, want %d: they rarely change", got, asks)
 	}

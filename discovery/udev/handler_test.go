@@ -148,7 +148,7 @@ func TestNoEvents(t *testing.T) {
 	l.want(t, "ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
 	m.unplug(stickTTY)
 	l.want(t, "")
-	eventually(t, "it is counted", func() bool { return failures.of(failedUevents) == 1 })
+	handlertest.Await(t, "it is counted", func() bool { return failures.of(failedUevents) == 1 })
 }
 
 // TestMoreEventsThanWait has more events than may wait for a request, which is busy.
@@ -162,7 +162,7 @@ func TestMoreEventsThanWait(t *testing.T) {
 	defer answer()
 	before := fault.begun("3-1/idProduct")
 	h.hub.publish(usbStick)
-	eventually(t, "the attribute is read", func() bool { return fault.begun("3-1/idProduct") > before })
+	handlertest.Await(t, "the attribute is read", func() bool { return fault.begun("3-1/idProduct") > before })
 	for i := range maxEvents + 50 {
 		h.hub.publish(fmt.Sprintf("/devices/%d", i))
 	}
@@ -171,7 +171,7 @@ func TestMoreEventsThanWait(t *testing.T) {
 	h.hub.publish() // events were lost
 	answer()
 	l.want(t, "")
-	eventually(t, "the loss is counted", func() bool { return failures.of(failedEventsLost) == 1 })
+	handlertest.Await(t, "the loss is counted", func() bool { return failures.of(failedEventsLost) == 1 })
 	l.Quiet()
 }
 
@@ -209,7 +209,7 @@ func TestDuplicatesAreCountedOnce(t *testing.T) {
 	l.want(t, "ttyUSB1 DEVNODE=/dev/ttyUSB1\nttyUSB2 DEVNODE=/dev/ttyUSB2\n")
 	h.hub.publish("/devices/pnp0/00:01/tty/ttyS0")
 	h.hub.publish() // scans
-	eventually(t, "the loss of events is counted", func() bool { return failures.of(failedEventsLost) == 1 })
+	handlertest.Await(t, "the loss of events is counted", func() bool { return failures.of(failedEventsLost) == 1 })
 	m.plug(stickTTY + "/tty/ttyUSB7\n  subsystem class/tty\n  MAJOR=188\n  MINOR=7\n  DEVNAME=ttyUSB7\n")
 	h.hub.publish(stickTTY + "/tty/ttyUSB7")
 	l.want(t, "ttyUSB7 DEVNODE=/dev/ttyUSB7\nttyUSB1 DEVNODE=/dev/ttyUSB1\nttyUSB2 DEVNODE=/dev/ttyUSB2\n")

@@ -10,16 +10,6 @@ import (
 	"time"
 )
 
-// eventually waits until something holds.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // slowKernel answers reads when the test says so, those of the file "quick" at once.
 type slowKernel struct {
 	mu    sync.Mutex

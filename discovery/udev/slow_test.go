@@ -4,6 +4,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"akri.sh/akri/discovery/handlertest"
 )
 
 // faultyHandler returns an impatient handler whose files can fail. It scans once.
@@ -26,7 +28,7 @@ func TestSlowAttribute(t *testing.T) {
 	answer := fault.block("3-1/idProduct")
 	defer answer()
 	h.hub.publish(usbStick)
-	eventually(t, "the read is late", func() bool { return failures.of(failedAttribute) > 0 })
+	handlertest.Await(t, "the read is late", func() bool { return failures.of(failedAttribute) > 0 })
 	// Another device shows that the handler goes on.
 	m.plug("/devices/b\n  subsystem class/tty\n  MAJOR=4\n  MINOR=9\n  DEVNAME=ttyS9\n  attr idProduct ea60\n")
 	h.hub.publish("/devices/b")
@@ -68,7 +70,7 @@ func TestStart(t *testing.T) {
 				t.Errorf("the first list came after %v", took)
 			}
 		} else {
-			eventually(t, "the read is late", func() bool { return failures.of(failedAttribute) > 0 })
+			handlertest.Await(t, "the read is late", func() bool { return failures.of(failedAttribute) > 0 })
 			l.Quiet()
 		}
 		answer()
@@ -84,7 +86,7 @@ func TestFailedScan(t *testing.T) {
 	l.want(t, found0)
 	fault.set("class/tty", syscall.EMFILE)
 	h.hub.publish() // scans
-	eventually(t, "the scan fails", func() bool { return failures.of(failedScan) > 0 })
+	handlertest.Await(t, "the scan fails", func() bool { return failures.of(failedScan) > 0 })
 	m.plug("/devices/b\n  subsystem class/tty\n  MAJOR=4\n  MINOR=9\n  DEVNAME=ttyS9\n  attr idProduct ea60\n")
 	fault.set("class/tty", nil)
 	l.want(t, "b DEVNODE=/dev/ttyS9\n"+found0) // without an event

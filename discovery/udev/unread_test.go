@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"akri.sh/akri/discovery/handlertest"
 )
 
 const (
@@ -135,7 +137,7 @@ func TestGoneWhileRead(t *testing.T) {
 	answer, done := fault.block("3-1/idProduct"), make(chan bool)
 	defer answer()
 	go func() { done <- f.refresh(t.Context(), time.Now(), []string{knownTTY}) }()
-	eventually(t, "the attribute is read", func() bool { return fault.begun("3-1/idProduct") > before })
+	handlertest.Await(t, "the attribute is read", func() bool { return fault.begun("3-1/idProduct") > before })
 	m.unplug(usbStick)
 	fault.set("3-1/idProduct", syscall.EIO)
 	answer()

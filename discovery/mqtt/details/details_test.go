@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"akri.sh/akri/discovery/handlertest"
 )
 
 func TestParse(t *testing.T) {
@@ -39,7 +41,7 @@ func TestMistakes(t *testing.T) {
 	const broker, homie = "broker: {url: tcp://b}\n", "broker: {url: tcp://b}\nconvention: homie\n"
 	free := func(topics string) string { return broker + "convention: topics\ntopics: {" + topics + "}" }
 	topics := func(more string) string { return free("announce: a/+, " + more) }
-	for name, tc := range map[string]struct{ details, want string }{
+	handlertest.Validate(t, func(text string) error { _, err := Parse(text); return err }, map[string]handlertest.Details{
 		"no broker": {"convention: homie", "broker.url: missing; write the broker's address"},
 		"a password in the URL": {
 			"broker: {url: \"tcp://me:secret@b\"}\nconvention: homie",
@@ -89,17 +91,7 @@ func TestMistakes(t *testing.T) {
 		"a reserved variable":   {topics("id: $1, properties: {MQTT_DEVICE_ID: x}"), "the handler sets"},
 		"a negative time":       {homie + "offlineAfterSeconds: -1", "offlineAfterSeconds: -1 is not between 0 and 86400"},
 		"a bad filter":          {homie + "filters: {ids: {action: include, items: []}}", "filters.ids.action: want Include or Exclude"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := Parse(tc.details)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Fatalf("got %v, want %s", err, tc.want)
-			}
-			if strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "-,") {
-				t.Errorf("the message has a secret, or a key that does not exist: %v", err)
-			}
-		})
-	}
+	})
 }
 
 func TestExpressions(t *testing.T) {

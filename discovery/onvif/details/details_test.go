@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"akri.sh/akri/discovery/handlertest"
 )
 
 func TestParse(t *testing.T) {
-	for name, tc := range map[string]struct{ details, want string }{
+	handlertest.Validate(t, Validate, map[string]handlertest.Details{
 		"nothing": {"", ""},
 		"what Akri's chart renders": {`ipAddresses:
   action: Exclude
@@ -50,14 +52,7 @@ discoveryTimeoutSeconds: 1
 		"a large range":             {"addresses: [10.0.0.0/19]", "more than 4096 addresses"},
 		"a very large range":        {"addresses: ['fd00::/8']", "more than 4096 addresses"},
 		"several ranges, too large": {"addresses: [10.0.0.0/20, 10.1.0.1]", "addresses[1]: more than 4096 addresses"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := Validate(tc.details)
-			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
-			}
-		})
-	}
+	})
 }
 
 func TestDefaults(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"akri.sh/akri/discovery/details"
+	"akri.sh/akri/discovery/handlertest"
 )
 
 func TestRuleMistakes(t *testing.T) {
@@ -38,7 +39,7 @@ func TestRuleMistakes(t *testing.T) {
 			if fault == nil {
 				t.Fatal("accepted")
 			}
-			refused(t, fault, tc.wrong)
+			handlertest.CheckError(t, fault, tc.wrong)
 		})
 	}
 }
