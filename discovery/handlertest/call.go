@@ -143,3 +143,13 @@ func Failures(t testing.TB, registry prometheus.Gatherer) map[string]float64 {
 	}
 	return counts
 }
+
+// Await waits for a condition.
+func Await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("timed out: %s", what)
+		}
+	}
+}

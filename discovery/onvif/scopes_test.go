@@ -73,22 +73,6 @@ func TestScopesChange(t *testing.T) {
 	}
 }
 
-// TestNameStays has a camera that leaves out its name in some of its announcements.
-func TestNameStays(t *testing.T) {
-	b := newBench(t, "")
-	b.hears(wsdiscovery.Match, 1)
-	b.works(1)
-	b.window()
-	b.wants("before", 1)
-	b.changed = false
-	from, a := cameraNumber(wsdiscovery.Match, 1)
-	a.Scopes = []string{"onvif://www.onvif.org/type/ptz"}
-	b.announced(b.now, from, a)
-	if b.changed {
-		t.Error("a change")
-	}
-}
-
 // TestHelloWithoutScopes is one of a camera that the filter may exclude: it must be asked.
 func TestHelloWithoutScopes(t *testing.T) {
 	for _, text := range []string{"scopes: {items: ['" + gate + "']}", "scopes: {action: Exclude, items: ['" + gate + "']}"} {

@@ -242,6 +242,31 @@ func TestHelloAndBye(t *testing.T) {
 	})
 }
 
+// TestKilledCamera checks when a camera is gone that says no Bye.
+func TestKilledCamera(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := &trial{network: &lossyNetwork{messages: make(chan message), cameras: []int{1}, loses: never}}
+		var gone atomic.Bool
+		var killed time.Duration
+		tr.perform = func(r request) outcome { o := always(r); o.alive = !gone.Load(); return o }
+		tr.run(t, "{discoveryTimeoutSeconds: 1, intervalSeconds: 2, misses: 2}", func(context.Context) {
+			time.Sleep(10 * time.Second)
+			tr.network.mu.Lock()
+			tr.network.cameras = nil
+			tr.network.mu.Unlock()
+			gone.Store(true)
+			killed = time.Since(tr.began)
+			time.Sleep(10 * time.Second)
+		})
+		if len(tr.lists) != 2 || len(tr.lists[1]) != 0 {
+			t.Fatalf("%d lists", len(tr.lists))
+		}
+		if took := tr.sentAt[1] - killed; took < 3*time.Second || took > 8*time.Second {
+			t.Errorf("gone after %v, want about two probes of 2 s each", took)
+		}
+	})
+}
+
 // TestExtraProbes bounds the probes that Hello without addresses causes.
 func TestExtraProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -177,15 +177,6 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-func TestHelloWithoutAddressesCausesAProbe(t *testing.T) {
-	b := newBench(t, "")
-	from, announcement := cameraNumber(wsdiscovery.Hello, 1)
-	announcement.XAddrs = nil
-	if !b.announced(b.now, from, announcement) {
-		t.Error("no probe")
-	}
-}
-
 func TestBoundsOnCameras(t *testing.T) {
 	b := newBench(t, "")
 	from, announcement := cameraNumber(wsdiscovery.Match, 1)

@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"akri.sh/akri/discovery/handlertest"
 )
 
 const (
@@ -123,26 +121,6 @@ func TestGoneWhileUnread(t *testing.T) {
 				t.Errorf("%s, %s: %v, %v", name, file, f.matches, f.undecided)
 			}
 		}
-	}
-}
-
-// TestGoneWhileRead removes a device while its driver works on the answer.
-func TestGoneWhileRead(t *testing.T) {
-	m := newMachine(t, "serial.txt")
-	read, fault, _ := m.faulty()
-	read.reader.timeout = time.Hour
-	f := newFinder(read, parse(t, rules(stickRule)))
-	m.must(f.scan(t.Context(), time.Now()))
-	before := fault.begun("3-1/idProduct")
-	answer, done := fault.block("3-1/idProduct"), make(chan bool)
-	defer answer()
-	go func() { done <- f.refresh(t.Context(), time.Now(), []string{knownTTY}) }()
-	handlertest.Await(t, "the attribute is read", func() bool { return fault.begun("3-1/idProduct") > before })
-	m.unplug(usbStick)
-	fault.set("3-1/idProduct", syscall.EIO)
-	answer()
-	if <-done; len(f.matches) != 0 || len(f.undecided) != 0 {
-		t.Errorf("%v, %v", f.matches, f.undecided)
 	}
 }
 

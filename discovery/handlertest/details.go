@@ -1,12 +1,8 @@
 package handlertest
 
 import (
-	"context"
-	"net"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 )
 
 // Details are discoveryDetails, and parts of the error of their validator in their order, separated
@@ -41,47 +37,6 @@ func CheckError(t testing.TB, err error, want string) {
 		}
 		if strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error has a secret: %v", err)
-		}
-	}
-}
-
-// Listen calls serve with each connection to an address, such as 127.0.0.1:0, and returns the
-// address with its port. A connection is closed when serve returns, and when the test ends.
-func Listen(t testing.TB, address string, serve func(connection net.Conn)) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var group sync.WaitGroup
-	group.Go(func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			group.Go(func() {
-				defer connection.Close()
-				defer context.AfterFunc(ctx, func() { connection.Close() })()
-				serve(connection)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		listener.Close()
-		group.Wait()
-	})
-	return listener.Addr().String()
-}
-
-// Await waits for a condition.
-func Await(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("timed out: %s", what)
 		}
 	}
 }
