@@ -91,7 +91,8 @@ func TestLeftOut(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	registry := prometheus.NewRegistry()
-	c := discover(t, Handler{Logger: logger, Metrics: monitor.New(registry)}, fmt.Sprintf("broker: {url: %q}\nconvention: zigbee2mqtt", b.url()), nil)
+	handler := Handler{Logger: logger, Metrics: monitor.New(registry)}
+	c := discover(t, handler, fmt.Sprintf("broker: {url: %q}\nconvention: zigbee2mqtt", b.url()), nil)
 	c.UntilIDs("0x1")
 	b.retain(t, "zigbee2mqtt/bridge/devices", fmt.Sprintf(list, `,{"ieee_address":"0x3","friendly_name":"door"}`))
 	c.UntilIDs("0x1", "0x3")

@@ -83,7 +83,7 @@ func TestMistakes(t *testing.T) {
 		"online wildcard":       {topics("id: $1, online: {topic: b/+, is: [x]}"), "topics.online.topic: contains a wildcard"},
 		"online value":          {topics("id: $1, online: {topic: b, is: [x], value: x}"), "is not a part of the payload"},
 		"a long expression":     {topics("id: " + strings.Repeat("$1", 600)), "topics.id: 1200 bytes, the limit is 1024"},
-		"a long topic":          {topics("id: $1, online: {topic: b/" + strings.Repeat("$1", 512) + ", is: [x]}"), "1026 bytes, the limit is 1024"},
+		"a long topic":          {topics("id: $1, online: {topic: b/" + strings.Repeat("$1", 512) + ", is: [x]}"), "1026 bytes, the limit"},
 		"no end of online":      {topics("id: $1, online: {topic: b/$1/, is: [x]}"), "topics.online.topic: begins or ends with /"},
 		"a bad property":        {topics("id: $1, properties: {A: x, B: $2}"), "topics.properties.B: $2 is not a level"},
 		"many properties":       {topics("id: $1, properties: {" + manyProperties(maxProperties+1) + "}"), "use at most 100"},

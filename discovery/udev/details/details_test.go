@@ -84,5 +84,6 @@ func TestInstructionsAreBounded(t *testing.T) {
 		handlertest.CheckError(t, invalid("udevRules: ["+strings.Repeat("'"+condition+"',", count)+"]"), want)
 	}
 	// What an expression takes besides its instructions counts, too.
-	handlertest.CheckError(t, invalid("udevRules: ["+strings.Repeat("'"+strings.Repeat(`KERNEL=="?",`, maxConditions)+"',", 20)+"]"), "more than 16384")
+	rule := "'" + strings.Repeat(`KERNEL=="?",`, maxConditions) + "',"
+	handlertest.CheckError(t, invalid("udevRules: ["+strings.Repeat(rule, 20)+"]"), "more than 16384")
 }

@@ -8,7 +8,8 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	handlertest.Validate(t, func(text string) error { _, err := Parse(strings.ReplaceAll(text, "\t", "")); return err }, map[string]handlertest.Details{
+	validate := func(text string) error { _, err := Parse(strings.ReplaceAll(text, "\t", "")); return err }
+	handlertest.Validate(t, validate, map[string]handlertest.Details{
 		"Akri's tutorial": {"http://discovery:9999/discovery", ""},
 		"URLs":            {"urls: [http://10.0.0.1/, https://10.0.0.2:8443/status]", ""},
 		"an index":        {"index: {url: 'http://inventory/', items: data.devices, address: url, id: serial}", ""},
