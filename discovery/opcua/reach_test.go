@@ -3,6 +3,7 @@ package opcua
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"akri.sh/akri/discovery/opcua/details"
+	"akri.sh/akri/discovery/opcua/uatcp"
 )
 
 func asked(t testing.TB, text, address string) origin {
@@ -90,6 +92,7 @@ func TestItself(t *testing.T) {
 		"a forwarded port":       {"opc.tcp://10.0.0.5:14840/", plain, "opc.tcp://10.0.0.5:14840/", ""},
 		"any address":            {slash, "opc.tcp://[::]:4840/", slash, ""},
 		"without brackets":       {slash, "opc.tcp://fd00::4:5:6:4840", slash, ""},
+		"port 0":                 {plain, "opc.tcp://10.0.0.5:0", plain, ""},
 		"the path was written":   {"opc.tcp://10.0.0.5:4840/line/1", "opc.tcp://press:4840/x", "opc.tcp://10.0.0.5:4840/line/1", ""},
 		"loopback, with a name":  {"opc.tcp://127.0.0.1:4840", "opc.tcp://oven:4840/UA", "opc.tcp://oven:4840/UA", ""},
 		"loopback, on a link":    {"opc.tcp://127.0.0.1:4840", "opc.tcp://10.0.1.7:4840", "opc.tcp://10.0.1.7:4840", ""},
@@ -238,6 +241,18 @@ func TestNames(t *testing.T) {
 		expect("one negative answer may be a mistake", "plc", "[10.0.0.2] false false")
 	}
 	expect("three are not", "plc", "[] true true")
+}
+
+func TestReasons(t *testing.T) {
+	for want, err := range map[string]error{
+		reasonResolve: fmt.Errorf("dial: %w", &net.DNSError{}), reasonConnect: errors.New("connection refused"),
+		reasonTimeout: context.DeadlineExceeded, reasonTooLarge: uatcp.ErrTooLarge, reasonMalformed: uatcp.ErrMalformed,
+		reasonUnsupported: uatcp.BadServiceUnsupported, reasonRefused: uatcp.StatusCode(0x80830000),
+	} {
+		if got := reason(err); got != want {
+			t.Errorf("%v: got %s, want %s", err, got, want)
+		}
+	}
 }
 
 // FuzzURLs checks that a URL of a server never makes the handler connect to another host,

@@ -66,7 +66,8 @@ func TestDiscover(t *testing.T) {
 // TestDatabaseChanges has no event but the one of the directory of udevd's database.
 func TestDatabaseChanges(t *testing.T) {
 	m := newMachine(t, "serial.txt")
-	l := discover(t, m.handler(), rules(`SUBSYSTEM=="tty", ENV{ID_MODEL}=="X"`)+"properties: {V: 'ENV{V}'}")
+	h := New(Options{Sys: m.sys, Run: m.run, ScanInterval: time.Hour}) // which also listens to the kernel
+	l := discover(t, h, rules(`SUBSYSTEM=="tty", ENV{ID_MODEL}=="X"`)+"properties: {V: 'ENV{V}'}")
 	l.want(t, "")
 	const tty = stickTTY + "/tty/ttyUSB0"
 	m.store(tty, "E:ID_MODEL=X\n")
