@@ -2,8 +2,10 @@ package opcua
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -212,5 +214,73 @@ func TestSummarize(t *testing.T) {
 	}
 	if got := summarize(policies); len(got) > maxPoliciesBytes {
 		t.Errorf("%d bytes", len(got))
+	}
+}
+
+// same says which applications with URIs are the same.
+func same(a, b application, byURI bool) bool {
+	knows := func(a, b application) bool {
+		return slices.ContainsFunc(a.addresses, func(each netip.AddrPort) bool {
+			return slices.Contains(b.addresses, each) ||
+				slices.ContainsFunc(b.urls, func(claim candidate) bool { return claim.url.Address() == each.String() })
+		})
+	}
+	return a.uri == b.uri && (byURI || a.id == b.id || knows(a, b) || knows(b, a))
+}
+
+// TestGroupsAtRandom compares the groups with a naive computation, whatever the order of
+// answers was.
+func TestGroupsAtRandom(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 2000 {
+		all := make([]application, random.IntN(9))
+		for i := range all {
+			all[i] = application{id: fmt.Sprint("u", random.IntN(8)), uri: []string{"urn:a", "urn:b"}[random.IntN(2)]}
+			for range random.IntN(3) {
+				address := netip.AddrFrom4([4]byte{10, 0, 0, byte(random.IntN(5))})
+				all[i].addresses = append(all[i].addresses, netip.AddrPortFrom(address, 1))
+				all[i].urls = append(all[i].urls, candidates([]string{fmt.Sprintf("opc.tcp://10.0.0.%d:1", random.IntN(9))})...)
+			}
+		}
+		byURI := random.IntN(3) == 0
+		label := make([]int, len(all)) // the first member of the group
+		for i := range label {
+			label[i] = i
+		}
+		for changed := true; changed; {
+			changed = false
+			for i := range all {
+				for j := range all {
+					if same(all[i], all[j], byURI) && label[i] > label[j] {
+						label[i], changed = label[j], true
+					}
+				}
+			}
+		}
+		want := map[int]int{}
+		for _, l := range label {
+			want[l]++
+		}
+		groups := group(all, byURI)
+		sizes := map[int]int{}
+		for i, members := range groups {
+			sizes[i] = len(members)
+		}
+		if len(groups) != len(want) {
+			t.Fatalf("seed %d: %d groups, want %d, of %+v", seed, len(groups), len(want), all)
+		}
+		var got, expected []int
+		for _, n := range sizes {
+			got = append(got, n)
+		}
+		for _, n := range want {
+			expected = append(expected, n)
+		}
+		slices.Sort(got)
+		slices.Sort(expected)
+		if !slices.Equal(got, expected) {
+			t.Fatalf("seed %d: sizes %v, want %v, of %+v", seed, got, expected, all)
+		}
 	}
 }

@@ -5,8 +5,11 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/gopcua/opcua/ua"
 	"github.com/prometheus/client_golang/prometheus"
@@ -164,4 +167,27 @@ func TestServersWaitForDNS(t *testing.T) {
 	}
 	back()
 	w.UntilIDs(right...)
+}
+
+// TestNoDNS checks what is published of servers about whose names DNS does not answer.
+func TestNoDNS(t *testing.T) {
+	for urls, best := range map[string]string{
+		"opc.tcp://oven:1":                      "opc.tcp://oven:1",
+		"opc.tcp://oven:1 opc.tcp://10.0.1.7:1": "opc.tcp://10.0.1.7:1",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSearch(New(Options{Resolver: fakeResolver{"oven": "fails"}}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+			r := &server{}
+			from := asked(t, "opc.tcp://10.0.0.5:4840", "10.0.0.5")
+			r.id, r.best, _ = from.choose(candidates(strings.Fields(urls)))
+			began := time.Now()
+			s.complete(t.Context(), from, r)
+			if r.published == nil || r.published.id != "opc.tcp://oven:1" || r.published.url != best || time.Since(began) != firstPatience {
+				t.Errorf("%s: got %+v, after %v", urls, r.published, time.Since(began))
+			}
+			if !r.next.IsZero() {
+				t.Errorf("%s: DNS is asked again in %v", urls, time.Until(r.next))
+			}
+		})
+	}
 }

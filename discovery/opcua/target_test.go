@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -96,4 +99,45 @@ func TestServersAreBounded(t *testing.T) {
 	if got := targets[3].hosts(); got != "new" {
 		t.Errorf("after others have made room, the servers are %q", got)
 	}
+}
+
+// TestLookupsWaitTogether checks that the look-ups that an answer causes wait for calls of
+// others at the same time: one after the other, many would exceed the time of the first list.
+func TestLookupsWaitTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSearch(New(Options{}), parse(t, "opcuaDiscoveryMethod: {standard: {}}"))
+		lds := newFakeTarget(s)
+		hosts := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"} // which the handler may not connect to
+		lds.answers(hosts...)
+		wait := func() {
+			t.Helper()
+			if err := s.calls.Acquire(t.Context(), maxRequestCalls); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, r := range lds.servers {
+			r.description.endpoints = "None/None" // known since it was permitted
+		}
+		wait() // for nothing
+		var completed sync.WaitGroup
+		completed.Go(func() { s.completeAll(t.Context(), origin{}, lds.target) })
+		synctest.Wait()
+		time.AfterFunc(time.Second, func() { s.calls.Release(maxRequestCalls) })
+		wait() // for the look-ups, which were first
+		synctest.Wait()
+		var urls []string
+		for _, r := range lds.servers {
+			if r.published.url != "" && r.published.endpoints == "" {
+				urls = append(urls, r.published.url)
+			}
+		}
+		if len(urls) != len(hosts) {
+			t.Errorf("the servers that are looked up are %q, want %d", urls, len(hosts))
+		}
+		s.calls.Release(maxRequestCalls)
+		completed.Wait()
+
+		wait()
+		s.completeAll(t.Context(), origin{}, lds.target) // it is too early to look them up again
+	})
 }
