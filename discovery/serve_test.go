@@ -120,19 +120,36 @@ var idle = function(func(ctx context.Context, _ discovery.Request, _ func([]disc
 	return ctx.Err()
 })
 
-func TestHandlerRegistersWithEachAgent(t *testing.T) {
-	dir := shortDir(t)
-	stop := serve(t, idle, discovery.Options{Dir: dir, Shared: true}) // before the agent
-	defer stop()
-	for round := range 3 {
-		agent, stopAgent := startAgent(t, dir)
-		request := agent.await(t)
-		stopAgent()
-		if request.GetName() != "test" || request.GetEndpoint() != filepath.Join(dir, "test.sock") || !request.GetShared() ||
-			request.GetEndpointType() != protocol.RegisterDiscoveryHandlerRequest_UDS {
-			t.Errorf("round %d: registered %v", round, request)
-		}
+// registered serves a handler until the test ends, and returns what an agent has got of it.
+func registered(t *testing.T, handler discovery.Handler, options discovery.Options) *protocol.RegisterDiscoveryHandlerRequest {
+	t.Helper()
+	options.Dir = shortDir(t)
+	agent, stopAgent := startAgent(t, options.Dir)
+	t.Cleanup(stopAgent)
+	t.Cleanup(serve(t, handler, options))
+	return agent.await(t)
+}
+
+// freePort returns a port that nothing uses.
+func freePort(t *testing.T) int {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer free.Close()
+	return free.Addr().(*net.TCPAddr).Port
+}
+
+// answers checks that something listens.
+func answers(t *testing.T, network, address string) {
+	t.Helper()
+	connection, err := net.Dial(network, address)
+	if err != nil {
+		t.Errorf("%s does not answer: %v", address, err)
+		return
+	}
+	connection.Close()
 }
 
 // TestSocket checks that two handlers with one name can use one directory.
@@ -147,33 +164,15 @@ func TestSocket(t *testing.T) {
 	if second.GetName() != first.GetName() || second.GetEndpoint() != filepath.Join(dir, "other") {
 		t.Errorf("registered %v", second)
 	}
-	for _, endpoint := range []string{first.GetEndpoint(), second.GetEndpoint()} {
-		connection, err := net.Dial("unix", endpoint)
-		if err != nil {
-			t.Errorf("%s does not answer: %v", endpoint, err)
-			continue
-		}
-		connection.Close()
-	}
+	answers(t, "unix", first.GetEndpoint())
+	answers(t, "unix", second.GetEndpoint())
 }
 
 func TestNetworkHandler(t *testing.T) {
-	dir := shortDir(t)
-	agent, stopAgent := startAgent(t, dir)
-	defer stopAgent()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.Addr().(*net.TCPAddr).Port
-	free.Close()
-	defer serve(t, idle, discovery.Options{Dir: dir, Host: "127.0.0.1", Port: port})()
-	request := agent.await(t)
-	if want := fmt.Sprintf(
-		"http://127.0.0.1:%d",
-		port,
-	); request.GetEndpoint() != want ||
-		request.GetEndpointType() != protocol.RegisterDiscoveryHandlerRequest_NETWORK {
+	port := freePort(t)
+	request := registered(t, idle, discovery.Options{Host: "127.0.0.1", Port: port})
+	want := fmt.Sprintf("http://127.0.0.1:%d", port)
+	if request.GetEndpoint() != want || request.GetEndpointType() != protocol.RegisterDiscoveryHandlerRequest_NETWORK {
 		t.Errorf("registered %v, want %s, NETWORK", request, want)
 	}
 }
@@ -188,18 +187,34 @@ func TestAnExitingHandlerKeepsTheSocketOfTheNext(t *testing.T) {
 	defer serve(t, idle, discovery.Options{Dir: dir})()
 	endpoint := agent.await(t).GetEndpoint()
 	stopOld()
-	connection, err := net.Dial("unix", endpoint)
+	answers(t, "unix", endpoint)
+}
+
+// opener serves a handler, and returns a function that calls Discover and waits for the first list.
+func opener(t *testing.T, handler discovery.Handler) func(details string) (first *protocol.DiscoverResponse, end func(), err error) {
+	t.Helper()
+	endpoint := registered(t, handler, discovery.Options{}).GetEndpoint()
+	connection, err := grpc.NewClient("unix:"+endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		t.Fatalf("the new handler cannot be reached: %v", err)
+		t.Fatal(err)
 	}
-	connection.Close()
+	t.Cleanup(func() { connection.Close() })
+	return func(details string) (*protocol.DiscoverResponse, func(), error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		stream, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, &protocol.DiscoverRequest{
+			DiscoveryDetails:    details,
+			DiscoveryProperties: map[string]*protocol.ByteData{"SET": {Vec: []byte("x")}, "UNSET": {}},
+		})
+		if err != nil {
+			return nil, cancel, err
+		}
+		first, err := stream.Recv()
+		return first, cancel, err
+	}
 }
 
 func TestDiscover(t *testing.T) {
-	dir := shortDir(t)
-	agent, stopAgent := startAgent(t, dir)
-	defer stopAgent()
-	handler := function(func(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
+	discover := opener(t, function(func(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
 		switch request.Details {
 		case "bad":
 			return discovery.Invalid("details: want %q, not %q", "good", request.Details)
@@ -219,34 +234,14 @@ func TestDiscover(t *testing.T) {
 		}
 		<-ctx.Done()
 		return ctx.Err()
-	})
-	defer serve(t, handler, discovery.Options{Dir: dir})()
-	request := agent.await(t)
-
-	connection, err := grpc.NewClient("unix:"+request.GetEndpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	discover := func(details string) (*protocol.DiscoverResponse, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		defer cancel()
-		stream, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, &protocol.DiscoverRequest{
-			DiscoveryDetails:    details,
-			DiscoveryProperties: map[string]*protocol.ByteData{"SET": {Vec: []byte("x")}, "UNSET": {}},
-		})
-		if err != nil {
-			return nil, err
-		}
-		return stream.Recv()
-	}
-	if _, err := discover("bad"); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), `want "good"`) {
+	}))
+	if _, _, err := discover("bad"); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), `want "good"`) {
 		t.Errorf("bad details: %v", err)
 	}
-	if _, err := discover("broken"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "the bus is off") {
+	if _, _, err := discover("broken"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "the bus is off") {
 		t.Errorf("an error of the handler: %v", err)
 	}
-	message, err := discover("good")
+	message, _, err := discover("good")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,47 +256,65 @@ func TestDiscover(t *testing.T) {
 // reason, and that one works again when another has ended.
 func TestOpenRequestsAreBounded(t *testing.T) {
 	const limit = 1000
-	dir := shortDir(t)
-	agent, stopAgent := startAgent(t, dir)
-	defer stopAgent()
-	handler := function(func(ctx context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
+	open := opener(t, function(func(ctx context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
 		if err := send(nil); err != nil {
 			return err
 		}
 		<-ctx.Done()
 		return ctx.Err()
-	})
-	defer serve(t, handler, discovery.Options{Dir: dir})()
-	connection, err := grpc.NewClient("unix:"+agent.await(t).GetEndpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	open := func() (end func(), err error) {
-		ctx, cancel := context.WithCancel(t.Context())
-		stream, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, &protocol.DiscoverRequest{})
-		if err == nil {
-			_, err = stream.Recv()
-		}
-		return cancel, err
-	}
+	}))
 	var end func()
 	for i := range limit {
-		if end, err = open(); err != nil {
+		var err error
+		if _, end, err = open(""); err != nil {
 			t.Fatalf("request %d: %v", i+1, err)
 		}
-		defer end()
 	}
-	if _, err := open(); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "1000 open requests") {
+	_, _, err := open("")
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "1000 open requests") {
 		t.Errorf("request %d: %v", limit+1, err)
 	}
 	end()
-	for deadline := time.Now().Add(5 * time.Second); ; {
-		if _, err = open(); err == nil {
-			break
-		}
+	for deadline := time.Now().Add(5 * time.Second); err != nil; _, _, err = open("") {
 		if time.Now().After(deadline) {
 			t.Fatalf("after another has ended: %v", err)
+		}
+	}
+}
+
+// TestStaticHandler checks that a static handler answers, and does not register.
+func TestStaticHandler(t *testing.T) {
+	err := discovery.Serve(t.Context(), "test", idle, discovery.Options{Static: true})
+	if err == nil || !strings.Contains(err.Error(), "POD_IP") {
+		t.Errorf("a static handler on a Unix socket: %v", err)
+	}
+	dir, port, reports := shortDir(t), freePort(t), make(chan bool, 1)
+	agent, stopAgent := startAgent(t, dir)
+	defer stopAgent()
+	stop := serve(t, idle, discovery.Options{
+		Dir: dir, Host: "127.0.0.1", Port: port, Static: true, OnRegistration: func(listening bool) { reports <- listening },
+	})
+	if !<-reports {
+		t.Error("a static handler reports that it is not registered")
+	}
+	answers(t, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	stop()
+	if len(agent.registered) > 0 {
+		t.Errorf("registered %v", <-agent.registered)
+	}
+}
+
+func TestHandlerRegistersWithEachAgent(t *testing.T) {
+	dir := shortDir(t)
+	stop := serve(t, idle, discovery.Options{Dir: dir, Shared: true}) // before the agent
+	defer stop()
+	for round := range 3 {
+		agent, stopAgent := startAgent(t, dir)
+		request := agent.await(t)
+		stopAgent()
+		if request.GetName() != "test" || request.GetEndpoint() != filepath.Join(dir, "test.sock") || !request.GetShared() ||
+			request.GetEndpointType() != protocol.RegisterDiscoveryHandlerRequest_UDS {
+			t.Errorf("round %d: registered %v", round, request)
 		}
 	}
 }
@@ -341,38 +354,4 @@ func TestOnRegistration(t *testing.T) {
 	_, stopAgent = startAgent(t, dir)
 	await(true)
 	stopAgent()
-}
-
-// TestStaticHandler checks that a static handler answers, and does not register.
-func TestStaticHandler(t *testing.T) {
-	err := discovery.Serve(t.Context(), "test", idle, discovery.Options{Static: true})
-	if err == nil || !strings.Contains(err.Error(), "POD_IP") {
-		t.Errorf("a static handler on a Unix socket: %v", err)
-	}
-	dir := shortDir(t)
-	agent, stopAgent := startAgent(t, dir)
-	defer stopAgent()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.Addr().(*net.TCPAddr).Port
-	free.Close()
-	reports := make(chan bool, 1)
-	stop := serve(t, idle, discovery.Options{
-		Dir: dir, Host: "127.0.0.1", Port: port, Static: true, OnRegistration: func(listening bool) { reports <- listening },
-	})
-	if !<-reports {
-		t.Error("a static handler reports that it is not registered")
-	}
-	connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		t.Error(err)
-	} else {
-		connection.Close()
-	}
-	stop()
-	if len(agent.registered) > 0 {
-		t.Errorf("registered %v", <-agent.registered)
-	}
 }

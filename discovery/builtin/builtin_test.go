@@ -31,9 +31,30 @@ func TestValidators(t *testing.T) {
 	}
 }
 
+// FuzzValidators checks that no details make a validator panic, or refuse them without a text.
+func FuzzValidators(f *testing.F) {
+	for _, seed := range []string{
+		"http://a/", "urls: [http://a/]\nexpect: {path: a.0.b}", "index: {url: http://a/, items: a, properties: {A: b}}", "{", "&a [*a]",
+		"services: [\"*\"]\ntxt: {model: \"X*\", \"!demo\": \"\"}\ninstances: {items: [\"?*\"]}", "descriptions: [a, 1]",
+		"opcuaDiscoveryMethod: {standard: {}, scan: {cidrs: [10.1.2.0/30]}}",
+		"{opcuaDiscoveryMethod: {mdns: {}}, allowHosts: ['*.a', 10.0.0.0/8], id: applicationUri}",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for name, validate := range builtin.Validators {
+			if err := validate(text); err != nil && err.Error() == "" {
+				t.Errorf("%s: an error without a text", name)
+			}
+		}
+	})
+}
+
 // hostile has details of less than 64 KiB that would take hundreds of megabytes.
 var hostile = map[string]string{
 	"a long text, repeated": "- &a " + strings.Repeat("x", 30<<10) + "\n- [" + strings.Repeat("*a,", 10_000) + "]\n",
+	"empty maps":            "any: [" + strings.Repeat("{},", 21_000) + "]",
+	"aliases of maps":       "any: [&a {}, &b [" + strings.Repeat("*a,", 1000) + "]," + strings.Repeat("*b,", 60) + "]",
 	"long texts of one key": "urls: &a [" + strings.Repeat("x", 30<<10) + "]\nindex: [" + strings.Repeat("*a,", 10_000) + "]\n",
 	"repetitions":           "udevRules:\n" + strings.Repeat(`- 'KERNEL!="`+strings.Repeat("(x|y){999}", 300)+"\"'\n", 20),
 	"repetitions of one":    "udevRules:\n" + strings.Repeat(`- 'KERNEL!="x{999}"'`+"\n", 200),

@@ -17,8 +17,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const limit = 10 * time.Second
-
 type function func(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error
 
 func (f function) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
@@ -74,60 +72,29 @@ func TestOneDiscovery(t *testing.T) {
 	handler := &counted{more: make(chan struct{})}
 	shared := coalesce.Wrap(handler)
 	request := discovery.Request{Details: "x", Properties: map[string][]byte{"P": []byte("v"), "Q": nil}}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	firstCtx, leave := context.WithCancel(ctx)
-	var agents sync.WaitGroup
-	var first, second sync.WaitGroup
-	first.Add(100)
-	second.Add(99)
-	for i := range 100 {
-		own := ctx
-		if i == 0 {
-			own = firstCtx // it may have started the discovery
-		}
-		agents.Go(func() {
-			err := shared.Discover(own, request, func(list []discovery.Device) error {
-				switch len(list) {
-				case 1:
-					if list[0].Properties["P"] != "1" || list[0].Mounts[0].HostPath != "/m" || list[0].DeviceSpecs[0].HostPath != "/d" {
-						t.Errorf("the list is %v", list)
-					}
-					first.Done()
-				case 2:
-					if own != firstCtx {
-						second.Done()
-					}
-				}
-				return nil
-			})
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("ended with %v", err)
-			}
-		})
+	var agents []*handlertest.Call
+	for range 100 {
+		agents = append(agents, handlertest.Open(t, shared, request))
 	}
-	await(t, &first)
-	leave()
+	for _, agent := range agents {
+		device := agent.UntilIDs("a")[0]
+		if device.Properties["P"] != "1" || device.Mounts[0].HostPath != "/m" || device.DeviceSpecs[0].HostPath != "/d" {
+			t.Errorf("the device is %v", device)
+		}
+	}
+	agents[0].Stop() // it may have started the discovery
 	close(handler.more)
-	await(t, &second)
+	for _, agent := range agents[1:] {
+		agent.UntilIDs("a", "b")
+	}
 	if calls, open := handler.calls.Load(), handler.open.Load(); calls != 1 || open != 1 {
 		t.Errorf("%d calls of the handler, %d are open; want one", calls, open)
 	}
-	cancel()
-	await(t, &agents)
+	for _, agent := range agents {
+		agent.Stop()
+	}
 	if open := handler.open.Load(); open != 0 {
 		t.Errorf("%d calls are open after the last has left", open)
-	}
-}
-
-func await(t *testing.T, group *sync.WaitGroup) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { group.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(limit):
-		t.Fatalf("timed out after %v", limit)
 	}
 }
 
@@ -135,59 +102,68 @@ func await(t *testing.T, group *sync.WaitGroup) {
 func TestDifferentRequests(t *testing.T) {
 	handler := &counted{more: make(chan struct{})}
 	shared := coalesce.Wrap(handler)
-	ctx, cancel := context.WithCancel(t.Context())
-	var agents, first sync.WaitGroup
 	requests := []discovery.Request{
 		{}, {Details: "x"}, {Properties: map[string][]byte{"A": nil}}, {Properties: map[string][]byte{"A": {}}},
 		{Properties: map[string][]byte{"A": []byte("v")}}, {Properties: map[string][]byte{"A": nil, "B": nil}},
 	}
-	first.Add(len(requests))
 	for _, request := range requests {
-		agents.Go(func() {
-			_ = shared.Discover(ctx, request, func([]discovery.Device) error { first.Done(); return nil }) // ends with ctx
-		})
+		handlertest.Open(t, shared, request).Next()
 	}
-	await(t, &first)
 	if calls := int(handler.calls.Load()); calls != len(requests) {
 		t.Errorf("%d calls for %d requests", calls, len(requests))
 	}
-	cancel()
-	await(t, &agents)
 }
 
-// TestFailure checks that a failed discovery ends all its calls, and that the next call
-// starts another.
-func TestFailure(t *testing.T) {
-	errBroken := errors.New("the bus is off")
-	var calls atomic.Int32
-	broken := make(chan struct{})
-	shared := coalesce.Wrap(function(func(_ context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
-		calls.Add(1)
-		if err := send(nil); err != nil {
-			return err
-		}
-		<-broken
-		return errBroken
-	}))
-	var agents, first sync.WaitGroup
-	first.Add(3)
-	for range 3 {
-		agents.Go(func() {
-			err := shared.Discover(t.Context(), discovery.Request{}, func([]discovery.Device) error { first.Done(); return nil })
-			if !errors.Is(err, errBroken) {
-				t.Errorf("ended with %v", err)
-			}
-		})
+var errBroken = errors.New("the bus is off")
+
+// breaking is a handler that sends an empty list, and fails when it is broken.
+type breaking struct {
+	calls  atomic.Int32
+	broken chan struct{}
+}
+
+func (b *breaking) Discover(_ context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
+	b.calls.Add(1)
+	if err := send(nil); err != nil {
+		return err
 	}
-	await(t, &first)
-	close(broken)
-	await(t, &agents)
-	if err := shared.Discover(t.Context(), discovery.Request{}, func([]discovery.Device) error { return nil }); !errors.Is(err, errBroken) {
+	<-b.broken
+	return errBroken
+}
+
+// TestFailure checks that a failed discovery ends all its calls, and that the next call starts
+// another, although one of the calls has not ended.
+func TestFailure(t *testing.T) {
+	handler := &breaking{broken: make(chan struct{})}
+	shared := coalesce.Wrap(handler)
+	var slow sync.WaitGroup
+	first, released := make(chan struct{}), make(chan struct{})
+	slow.Go(func() {
+		err := shared.Discover(t.Context(), discovery.Request{}, func([]discovery.Device) error { close(first); <-released; return nil })
+		if !errors.Is(err, errBroken) {
+			t.Errorf("the slow one ended with %v", err)
+		}
+	})
+	<-first
+	var agents []*handlertest.Call
+	for range 3 {
+		agents = append(agents, handlertest.Open(t, shared, discovery.Request{}))
+		agents[len(agents)-1].Next()
+	}
+	close(handler.broken)
+	for _, agent := range agents {
+		if err := agent.Err(); !errors.Is(err, errBroken) {
+			t.Errorf("ended with %v", err)
+		}
+	}
+	if err := handlertest.Open(t, shared, discovery.Request{}).Err(); !errors.Is(err, errBroken) {
 		t.Error(err)
 	}
-	if got := calls.Load(); got != 2 {
+	if got := handler.calls.Load(); got != 2 {
 		t.Errorf("%d calls of the handler, want two", got)
 	}
+	close(released)
+	slow.Wait()
 }
 
 // TestCallWhileTheLastOneEnds checks that a call does not join a discovery that was cancelled,
@@ -207,62 +183,15 @@ func TestCallWhileTheLastOneEnds(t *testing.T) {
 		}
 		return ctx.Err()
 	}))
-	var agents sync.WaitGroup
-	open := func() (end func()) {
-		ctx, cancel := context.WithCancel(t.Context())
-		var first sync.WaitGroup
-		first.Add(1)
-		agents.Go(func() {
-			_ = shared.Discover(ctx, discovery.Request{}, func([]discovery.Device) error { first.Done(); return nil }) // ends with ctx
-		})
-		await(t, &first)
-		return cancel
-	}
-	open()()
+	first := handlertest.Open(t, shared, discovery.Request{})
+	first.Next()
+	var ended sync.WaitGroup
+	ended.Go(first.Stop)
 	<-ending
-	end := open()
+	handlertest.Open(t, shared, discovery.Request{}).Next()
 	if got := calls.Load(); got != 2 {
 		t.Errorf("%d calls of the handler, want two", got)
 	}
-	end()
 	close(released)
-	await(t, &agents)
-}
-
-// TestCallAfterAFailure checks that a call does not join a discovery that has failed, although
-// not all its calls have ended.
-func TestCallAfterAFailure(t *testing.T) {
-	errBroken := errors.New("the bus is off")
-	var calls atomic.Int32
-	broken, released := make(chan struct{}), make(chan struct{})
-	shared := coalesce.Wrap(function(func(_ context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
-		calls.Add(1)
-		if err := send(nil); err != nil {
-			return err
-		}
-		<-broken
-		return errBroken
-	}))
-	var slow, first sync.WaitGroup
-	first.Add(1)
-	slow.Go(func() {
-		err := shared.Discover(t.Context(), discovery.Request{}, func([]discovery.Device) error { first.Done(); <-released; return nil })
-		if !errors.Is(err, errBroken) {
-			t.Errorf("the slow one ended with %v", err)
-		}
-	})
-	await(t, &first)
-	for want := int32(1); want <= 2; want++ {
-		err := shared.Discover(t.Context(), discovery.Request{}, func([]discovery.Device) error {
-			if want == 1 {
-				close(broken)
-			}
-			return nil
-		})
-		if got := calls.Load(); got != want || !errors.Is(err, errBroken) {
-			t.Errorf("%d calls of the handler, want %d, and %v", got, want, err)
-		}
-	}
-	close(released)
-	await(t, &slow)
+	ended.Wait()
 }

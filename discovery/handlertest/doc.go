@@ -10,7 +10,8 @@
 //
 // [Run] serves a handler as [discovery.Serve] does, and also finds goroutines that are
 // left. [RunProgram] tests a program in any language, and [RunEndpoint] one that is
-// already running.
+// already running. [Open] calls a handler, so that a test can follow its lists, and [Validate]
+// checks what the author of discoveryDetails is told.
 //
 // Never: an import by anything but tests.
 package handlertest

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/handlertest"
 	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/mdns/details"
 )
@@ -25,42 +25,11 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestFirstListAndEnd: there is a list even if there are no devices, and Discover ends with
-// its context. The type is one that nothing announces.
-func TestFirstListAndEnd(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	lists, ended := make(chan []discovery.Device, 10), make(chan error, 1)
-	go func() {
-		request := discovery.Request{Details: "services: [_akri-test-none._tcp]\ninterfaces: [no-such-interface]"}
-		ended <- New(browse.New(browse.Options{})).Discover(ctx, request, func(devices []discovery.Device) error {
-			lists <- devices
-			return nil
-		})
-	}()
-	select {
-	case devices := <-lists:
-		if devices == nil || len(devices) != 0 {
-			t.Errorf("the first list is %v", devices)
-		}
-	case err := <-ended:
-		t.Fatal(err)
-	case <-time.After(30 * time.Second):
-		t.Fatal("no list")
-	}
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("ended by %v", err)
-	}
-}
-
-// TestErrorOfSend: Discover returns the error of send.
-func TestErrorOfSend(t *testing.T) {
-	gone := errors.New("the agent is gone")
-	request := discovery.Request{Details: "services: [_akri-test-none._tcp]\ninterfaces: [no-such-interface]"}
-	err := New(browse.New(browse.Options{})).Discover(t.Context(), request, func([]discovery.Device) error { return gone })
-	if !errors.Is(err, gone) {
-		t.Errorf("got %v", err)
-	}
+// TestFirstList: there is a list even if there are no devices. The type is one that nothing
+// announces.
+func TestFirstList(t *testing.T) {
+	const text = "services: [_akri-test-none._tcp]\ninterfaces: [no-such-interface]"
+	handlertest.Open(t, New(browse.New(browse.Options{})), discovery.Request{Details: text}).UntilIDs()
 }
 
 // FuzzDetails: what package details accepts, the browser accepts.

@@ -2,7 +2,6 @@ package mqtt
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -12,6 +11,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net"
 	"strings"
@@ -21,6 +21,8 @@ import (
 
 	mochi "github.com/mochi-mqtt/server/v2"
 	"github.com/mochi-mqtt/server/v2/packets"
+
+	"akri.sh/akri/discovery/handlertest"
 )
 
 // rules is a hook that decides who may do what.
@@ -96,14 +98,11 @@ func TestTLSAndPassword(t *testing.T) {
 		" keyProperty: key}\nconvention: homie\n", "tls://"+b.address)
 	properties := map[string]string{"username": "akri", "password": "secret", "ca": caPEM, "cert": clientPEM, "key": clientKey}
 	with := func(name, value string) map[string]string {
-		changed := map[string]string{}
-		for each := range properties {
-			changed[each] = properties[each]
-		}
+		changed := maps.Clone(properties)
 		changed[name] = value
 		return changed
 	}
-	discover(t, Handler{}, details, properties).await("pump")
+	discover(t, Handler{}, details, properties).UntilIDs("pump")
 	for name, tc := range map[string]struct {
 		properties map[string]string
 		want       string
@@ -118,22 +117,17 @@ func TestTLSAndPassword(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := discover(t, Handler{}, details, tc.properties)
-			select {
-			case err := <-c.ended:
-				c.ended <- err
-				if err == nil || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("got %v, want %q", err, tc.want)
+			err := c.Err()
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			for _, secret := range []string{"secret", "guess", "BEGIN"} {
+				if strings.Contains(fmt.Sprint(err), secret) {
+					t.Errorf("the error has a secret: %v", err)
 				}
-				for _, secret := range []string{"secret", "guess", "BEGIN"} {
-					if strings.Contains(fmt.Sprint(err), secret) {
-						t.Errorf("the error has a secret: %v", err)
-					}
-				}
-				if invalid := strings.Contains(fmt.Sprintf("%T", err), "invalid"); invalid != tc.invalid {
-					t.Errorf("the error is a %T: invalid must be %v", err, tc.invalid)
-				}
-			case <-time.After(deadline):
-				t.Error("Discover does not return an error")
+			}
+			if invalid := strings.Contains(fmt.Sprintf("%T", err), "invalid"); invalid != tc.invalid {
+				t.Errorf("the error is a %T: invalid must be %v", err, tc.invalid)
 			}
 		})
 	}
@@ -150,7 +144,7 @@ func TestNothingIsPublished(t *testing.T) {
 	}}
 	b := startBroker(t, "127.0.0.1:0", hook, nil)
 	announce(t, b, "pump")
-	discover(t, Handler{}, homieDetails(b.url()), nil).await("pump")
+	discover(t, Handler{}, homieDetails(b.url()), nil).UntilIDs("pump")
 	if published.Load() {
 		t.Error("the handler has published a message")
 	}
@@ -160,45 +154,21 @@ func TestSubscriptionIsNotPermitted(t *testing.T) {
 	hook := &rules{access: func(topic string, _ bool) bool { return !strings.HasPrefix(topic, "homie/") }}
 	b := startBroker(t, "127.0.0.1:0", hook, nil)
 	c := discover(t, Handler{}, homieDetails(b.url()), nil)
-	err := <-c.ended
-	c.ended <- err
-	if err == nil || !strings.Contains(err.Error(), "refuses the subscription to homie/5/+/$state") || len(c.lists) > 0 {
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "refuses the subscription to homie/5/+/$state") {
 		t.Errorf("got %v, want the refused subscription", err)
 	}
+	c.Quiet()
 }
 
 // hostile is a broker that accepts everything and then sends what it likes.
 func hostile(t *testing.T, talk func(net.Conn)) (url string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			stop := context.AfterFunc(ctx, func() { conn.Close() })
-			buffer := make([]byte, 4096)
-			if _, err := conn.Read(buffer); err == nil {
-				_, _ = conn.Write([]byte{0x20, 2, 0, 0}) // the handler may be gone
-				talk(conn)
-			}
-			stop()
-			conn.Close()
+	return "tcp://" + handlertest.Listen(t, "127.0.0.1:0", func(conn net.Conn) {
+		if _, err := conn.Read(make([]byte, 4096)); err == nil {
+			_, _ = conn.Write([]byte{0x20, 2, 0, 0}) // the handler may be gone
+			talk(conn)
 		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		listener.Close()
-		<-done
 	})
-	return "tcp://" + listener.Addr().String()
 }
 
 // acknowledge answers the first subscription, and waits until the handler is gone.
@@ -212,7 +182,8 @@ func acknowledge(packet ...byte) func(net.Conn) {
 
 func TestHostileBroker(t *testing.T) {
 	for name, talk := range map[string]func(net.Conn){
-		"closes at once": func(net.Conn) {},
+		"does not listen": nil,
+		"closes at once":  func(net.Conn) {},
 		"garbage": func(conn net.Conn) {
 			garbage := make([]byte, 1<<20)
 			_, _ = rand.Read(garbage)
@@ -233,19 +204,15 @@ func TestHostileBroker(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := discover(t, Handler{outage: 700 * time.Millisecond}, homieDetails(hostile(t, talk)), nil)
-			select {
-			case err := <-c.ended:
-				c.ended <- err
-				if err == nil || !strings.Contains(err.Error(), "not reachable for") {
-					t.Errorf("got %v, want an error about the broker", err)
-				}
-			case <-time.After(deadline):
-				t.Error("Discover does not give up")
+			url := "tcp://127.0.0.1:1"
+			if talk != nil {
+				url = hostile(t, talk)
 			}
-			if len(c.lists) > 0 {
-				t.Error("a list was sent")
+			c := discover(t, Handler{outage: 700 * time.Millisecond}, homieDetails(url), nil)
+			if err := c.Err(); err == nil || !strings.Contains(err.Error(), "not reachable for") {
+				t.Errorf("got %v, want an error about the broker", err)
 			}
+			c.Quiet()
 		})
 	}
 }

@@ -2,15 +2,11 @@ package mqtt
 
 import (
 	"crypto/tls"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
 
-	paho "github.com/eclipse/paho.mqtt.golang"
 	mochi "github.com/mochi-mqtt/server/v2"
 	"github.com/mochi-mqtt/server/v2/hooks/auth"
 	"github.com/mochi-mqtt/server/v2/listeners"
@@ -69,39 +65,3 @@ func (b *localBroker) retain(t testing.TB, topic, payload string) {
 
 // url returns the broker's URL.
 func (b *localBroker) url() string { return "tcp://" + b.address }
-
-// deviceClient is a connected device with a last will.
-type deviceClient struct {
-	paho.Client
-	conn net.Conn
-}
-
-// connectDevice connects a device that is not part of the handler.
-func connectDevice(t testing.TB, address, willTopic, will string) *deviceClient {
-	t.Helper()
-	d := &deviceClient{}
-	options := paho.NewClientOptions().AddBroker("tcp://"+address).SetClientID(fmt.Sprintf("device-%d", time.Now().UnixNano())).
-		SetAutoReconnect(false).SetWill(willTopic, will, 1, true)
-	var err error
-	if d.conn, err = net.Dial("tcp", address); err != nil {
-		t.Fatal(err)
-	}
-	options.SetCustomOpenConnectionFn(func(*url.URL, paho.ClientOptions) (net.Conn, error) { return d.conn, nil })
-	d.Client = paho.NewClient(options)
-	if token := d.Connect(); !token.WaitTimeout(10*time.Second) || token.Error() != nil {
-		t.Fatal("the device cannot connect:", token.Error())
-	}
-	t.Cleanup(func() { d.Disconnect(100) })
-	return d
-}
-
-// retain publishes a retained message.
-func (d *deviceClient) retain(t testing.TB, topic, payload string) {
-	t.Helper()
-	if token := d.Publish(topic, 1, true, payload); !token.WaitTimeout(10*time.Second) || token.Error() != nil {
-		t.Fatal("the device cannot publish:", token.Error())
-	}
-}
-
-// die breaks the connection without a goodbye.
-func (d *deviceClient) die() { d.conn.Close() }

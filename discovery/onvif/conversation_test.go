@@ -29,16 +29,24 @@ type script struct {
 	// except has operations that need no password.
 	except []string
 
-	asked    []string
 	attempts int // that were refused
 }
+
+// requestEnvelope is a request to a camera.
+type requestEnvelope struct {
+	Token usernameToken `xml:"Header>Security>UsernameToken"`
+	Body  struct {
+		Operation struct{ XMLName xml.Name } `xml:",any"`
+	}
+}
+
+type usernameToken struct{ Username, Password, Nonce, Created string }
 
 func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var call requestEnvelope
 	body, _ := io.ReadAll(r.Body)
 	_ = xml.Unmarshal(body, &call)
 	operation := call.Body.Operation.XMLName
-	s.asked = append(s.asked, operation.Local)
 	answer, found := s.answers[operation.Space+" "+operation.Local]
 	if !found {
 		answer, found = s.answers[operation.Local]

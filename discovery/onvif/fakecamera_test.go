@@ -1,60 +1,43 @@
 package onvif
 
 import (
-	"crypto/sha1"
-	"encoding/base64"
-	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/net/ipv4"
-
-	"akri.sh/akri/internal/backoff"
 )
 
-// fakeCamera is a camera with faults. Set its fields before it is plugged in.
+// fakeCamera is a camera at an address of this network namespace, whose web server is a script.
 type fakeCamera struct {
+	script
+
 	host netip.Addr
 	uuid string
-	// xaddr is what it announces; its own device service if empty.
-	xaddr string
-	// username and password are demanded if they are set: by UsernameToken, or by HTTP
-	// digest authentication.
-	username, password string
-	httpDigest         bool
-	// clock is how far its clock is ahead.
-	clock time.Duration
-	// slow is how long it thinks about each request.
-	slow time.Duration
-	// up is when its web server begins to answer.
-	up time.Time
-	// stream is its stream URI, media the address of its media service.
-	stream, media string
-	// requests counts the HTTP requests.
-	requests atomic.Int64
-	// refused counts the requests with wrong credentials.
-	refused atomic.Int64
+}
+
+// newFakeCamera returns a camera that answers what it is asked for without further details.
+func newFakeCamera(host netip.Addr, uuid string) *fakeCamera {
+	return &fakeCamera{host: host, uuid: uuid, script: script{answers: map[string]string{
+		"GetSystemDateAndTime": hello, "GetDeviceInformation": information,
+		"GetEndpointReference": "<GUID>urn:uuid:" + uuid + "</GUID>",
+		"GetNetworkInterfaces": fmt.Sprintf("<NetworkInterfaces><Info><HwAddress>02:00:00:00:00:%02x</HwAddress></Info><IPv4><Config>"+
+			"<Manual><Address>%s</Address></Manual></Config></IPv4></NetworkInterfaces>", host.As4()[3], host),
+	}}}
 }
 
 // fakeNetwork has cameras at addresses of this network namespace.
 type fakeNetwork struct {
 	t      testing.TB
 	socket *ipv4.PacketConn
-	probes atomic.Int64
 
 	mu      sync.Mutex
-	loss    func() bool // of a probe or an answer; nil for none
 	cameras map[netip.Addr]*fakeCamera
 }
 
@@ -117,13 +100,9 @@ func (f *fakeNetwork) unplug(c *fakeCamera, polite bool) {
 }
 
 func (f *fakeNetwork) say(element string, c *fakeCamera, to netip.AddrPort) {
-	xaddr := c.xaddr
-	if xaddr == "" {
-		xaddr = "http://" + c.host.String() + "/onvif/device_service"
-	}
 	body := fmt.Sprintf(`<d:%[1]s><a:EndpointReference><a:Address>urn:uuid:%[2]s</a:Address></a:EndpointReference>`+
 		`<d:Types>dn:NetworkVideoTransmitter</d:Types><d:Scopes>onvif://www.onvif.org/name/fake</d:Scopes>`+
-		`<d:XAddrs>%[3]s</d:XAddrs><d:MetadataVersion>1</d:MetadataVersion></d:%[1]s>`, element, c.uuid, xaddr)
+		`<d:XAddrs>http://%[3]s/onvif/device_service</d:XAddrs></d:%[1]s>`, element, c.uuid, c.host)
 	if element == "ProbeMatch" {
 		body = "<d:ProbeMatches>" + body + "</d:ProbeMatches>"
 	}
@@ -149,36 +128,18 @@ func (f *fakeNetwork) answerProbes(socket *ipv4.PacketConn) {
 		if err != nil {
 			return
 		}
-		from := source.(*net.UDPAddr).AddrPort()
-		f.mu.Lock()
-		loss := f.loss
-		f.mu.Unlock()
-		isProbe := strings.Contains(string(buffer[:n]), "NetworkVideoTransmitter</d:Types></d:Probe>")
-		if !isProbe || loss != nil && loss() {
-			continue
-		}
 		id := messageID.FindString(string(buffer[:n]))
-		if answered[id] {
+		if !strings.Contains(string(buffer[:n]), "NetworkVideoTransmitter</d:Types></d:Probe>") || answered[id] {
 			continue
 		}
 		answered[id] = true
-		f.probes.Add(1)
 		f.mu.Lock()
-		var all []*fakeCamera
 		for _, c := range f.cameras {
-			all = append(all, c)
+			for range 2 {
+				f.say("ProbeMatch", c, source.(*net.UDPAddr).AddrPort())
+			}
 		}
 		f.mu.Unlock()
-		for i, c := range all {
-			for range 2 {
-				if loss == nil || !loss() {
-					f.say("ProbeMatch", c, from)
-				}
-			}
-			if len(all) > 100 && i%20 == 19 {
-				time.Sleep(time.Millisecond) // real cameras spread their answers over half a second
-			}
-		}
 	}
 }
 
@@ -186,101 +147,10 @@ func (f *fakeNetwork) answerProbes(socket *ipv4.PacketConn) {
 func (f *fakeNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	local := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr).AddrPort().Addr().Unmap()
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	c := f.cameras[local]
-	f.mu.Unlock()
-	if c == nil || time.Now().Before(c.up) { // as if nobody were there
+	if c == nil { // as if nobody were there
 		panic(http.ErrAbortHandler)
 	}
-	c.requests.Add(1)
-	body, err := io.ReadAll(r.Body)
-	var call requestEnvelope
-	parseErr := xml.Unmarshal(body, &call)
-	if err != nil || parseErr != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	if !backoff.Sleep(r.Context(), c.slow) {
-		return
-	}
-	operation := call.Body.Operation.XMLName.Local
-	if operation != "GetSystemDateAndTime" && !c.authorized(w, r, call.Token) {
-		return
-	}
-	fmt.Fprintf(w, `<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"><s:Body>`+
-		`<%[1]sResponse>%[2]s</%[1]sResponse></s:Body></s:Envelope>`, operation, c.answer(operation))
-}
-
-// requestEnvelope is a request to a camera.
-type requestEnvelope struct {
-	Token usernameToken `xml:"Header>Security>UsernameToken"`
-	Body  struct {
-		Operation struct{ XMLName xml.Name } `xml:",any"`
-	}
-}
-
-type usernameToken struct{ Username, Password, Nonce, Created string }
-
-// authorized checks the credentials, and refuses the request if they are wrong.
-func (c *fakeCamera) authorized(w http.ResponseWriter, r *http.Request, token usernameToken) bool {
-	if c.username == "" {
-		return true
-	}
-	if c.httpDigest {
-		if strings.Contains(r.Header.Get("Authorization"), `username="`+c.username+`"`) { // package soap tests the digest
-			return true
-		}
-		w.Header().Set("WWW-Authenticate", `Digest realm="camera", nonce="1", qop="auth"`)
-		w.WriteHeader(http.StatusUnauthorized)
-		return false
-	}
-	nonce, _ := base64.StdEncoding.DecodeString(token.Nonce)
-	created, _ := time.Parse(time.RFC3339, token.Created)
-	sum := sha1.Sum([]byte(string(nonce) + token.Created + c.password))
-	if token.Username == c.username && token.Password == base64.StdEncoding.EncodeToString(sum[:]) &&
-		time.Now().Add(c.clock).Sub(created).Abs() < 5*time.Second {
-		return true
-	}
-	c.refused.Add(1)
-	w.WriteHeader(http.StatusBadRequest)
-	fmt.Fprint(w, `<s:Envelope xmlns:s="x"><s:Body><s:Fault><s:Code><s:Value>s:Sender</s:Value><s:Subcode>`+
-		`<s:Value>ter:NotAuthorized</s:Value></s:Subcode></s:Code></s:Fault></s:Body></s:Envelope>`)
-	return false
-}
-
-// answer returns the content of a response.
-func (c *fakeCamera) answer(operation string) string {
-	switch operation {
-	case "GetSystemDateAndTime":
-		now := time.Now().UTC().Add(c.clock)
-		return fmt.Sprintf(`<SystemDateAndTime><UTCDateTime><Time><Hour>%d</Hour><Minute>%d</Minute><Second>%d</Second></Time>`+
-			`<Date><Year>%d</Year><Month>%d</Month><Day>%d</Day></Date></UTCDateTime></SystemDateAndTime>`,
-			now.Hour(), now.Minute(), now.Second(), now.Year(), now.Month(), now.Day())
-	case "GetNetworkInterfaces":
-		return fmt.Sprintf(`<NetworkInterfaces token="eth0"><Info><HwAddress>02:00:00:00:00:%02x</HwAddress></Info><IPv4><Config>`+
-			`<Manual><Address>%s</Address></Manual></Config></IPv4></NetworkInterfaces>`, c.host.As4()[3], c.host)
-	case "GetDeviceInformation":
-		return "<Manufacturer>Fake</Manufacturer><Model>One\n&lt;1&gt;</Model><FirmwareVersion>1.2</FirmwareVersion>" +
-			"<SerialNumber>" + strings.Repeat("7", 2000) + "</SerialNumber><HardwareId>rev2</HardwareId>"
-	case "GetCapabilities":
-		media := c.media
-		if media == "" {
-			media = "http://" + c.host.String() + "/onvif/media"
-		}
-		return "<Capabilities><Media><XAddr>" + media + "</XAddr></Media></Capabilities>"
-	case "GetProfiles":
-		return `<Profiles token="main&lt;"/><Profiles token="sub"/>`
-	case "GetStreamUri":
-		return "<MediaUri><Uri>" + c.stream + "</Uri></MediaUri>"
-	case "GetSnapshotUri":
-		return "<MediaUri><Uri>http://" + c.host.String() + "/snapshot.jpg?id=1</Uri></MediaUri>"
-	case "GetEndpointReference":
-		return "<GUID>urn:uuid:" + c.uuid + "</GUID>"
-	}
-	return ""
-}
-
-// oneInThree returns a function that is true for one call in three.
-func oneInThree(seed uint64) func() bool {
-	random := rand.New(rand.NewPCG(seed, 1))
-	return func() bool { return random.IntN(3) == 0 }
+	c.ServeHTTP(w, r)
 }

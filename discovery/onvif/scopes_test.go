@@ -73,22 +73,6 @@ func TestScopesChange(t *testing.T) {
 	}
 }
 
-// TestNameStays has a camera that leaves out its name in some of its announcements.
-func TestNameStays(t *testing.T) {
-	b := newBench(t, "")
-	b.hears(wsdiscovery.Match, 1)
-	b.works(1)
-	b.window()
-	b.wants("before", 1)
-	b.changed = false
-	from, a := cameraNumber(wsdiscovery.Match, 1)
-	a.Scopes = []string{"onvif://www.onvif.org/type/ptz"}
-	b.announced(b.now, from, a)
-	if b.changed {
-		t.Error("a change")
-	}
-}
-
 // TestHelloWithoutScopes is one of a camera that the filter may exclude: it must be asked.
 func TestHelloWithoutScopes(t *testing.T) {
 	for _, text := range []string{"scopes: {items: ['" + gate + "']}", "scopes: {action: Exclude, items: ['" + gate + "']}"} {
@@ -127,15 +111,5 @@ func TestListedHostIsExcluded(t *testing.T) {
 				t.Errorf("%s, and it says %q: it is a device: %v", text, said, got)
 			}
 		}
-	}
-}
-
-// TestByeOfAnotherHost is forged without a forged address.
-func TestByeOfAnotherHost(t *testing.T) {
-	b := foundOne(t)
-	_, bye := cameraNumber(wsdiscovery.Bye, 1)
-	b.announced(b.now, netip.MustParseAddr("10.0.0.9"), bye)
-	if asked, checked := b.works(1); asked+checked > 0 {
-		t.Error("it causes a request")
 	}
 }

@@ -53,16 +53,3 @@ func TestHelloWhileAddressesAreProbed(t *testing.T) {
 		}
 	})
 }
-
-// TestEveryProbeIsEvaluated has an interval that is as long as answers are waited for, less
-// the jitter.
-func TestEveryProbeIsEvaluated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := &trial{network: &lossyNetwork{messages: make(chan message), loses: never}, perform: always}
-		tr.random = func() float64 { return 0 }
-		tr.run(t, "{discoveryTimeoutSeconds: 10, intervalSeconds: 10}", func(context.Context) { time.Sleep(time.Minute) })
-		if len(tr.lists) != 1 || tr.sentAt[0] != 10*time.Second {
-			t.Errorf("%d lists at %v, want one after 10 s", len(tr.lists), tr.sentAt)
-		}
-	})
-}

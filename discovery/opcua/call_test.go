@@ -48,7 +48,7 @@ func TestSilentAddress(t *testing.T) {
 	fill(t, silent)
 	began := time.Now()
 	w := discover(t, Options{Resolver: fakeResolver{"oven": "127.0.0.2 127.0.0.1"}}, oneURL, fmt.Sprintf("opc.tcp://oven:%d", p.port))
-	w.expect(p.url)
+	w.UntilIDs(p.url)
 	if took := time.Since(began); took > connectTimeout+firstPatience {
 		t.Errorf("it took %v", took)
 	}

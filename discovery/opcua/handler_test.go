@@ -19,10 +19,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/handlertest"
 	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/mdns/browse/wire"
 	"akri.sh/akri/discovery/monitor"
-	"akri.sh/akri/internal/fulltest"
 )
 
 const oneURL = "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 1}"
@@ -31,7 +31,7 @@ func TestServer(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, "Oven", nil)
 	w := discover(t, Options{}, oneURL, p.url)
-	device := w.expect(p.url)[0]
+	device := w.UntilIDs(p.url)[0]
 	want := map[string]string{
 		PropertyURL: p.url, PropertyApplicationName: "Oven", PropertyApplicationURI: "urn:Oven", PropertyProductURI: "urn:product",
 		PropertyEndpoints: "None/None", discovery.DisplayName: "Oven at " + p.url,
@@ -40,139 +40,10 @@ func TestServer(t *testing.T) {
 		t.Errorf("the properties are %v, want %v", device.Properties, want)
 	}
 	polls := p.finds.Load()
-	await(t, "two more polls", func() bool { return p.finds.Load() >= polls+2 })
-	w.none() // nothing changes, so nothing is sent
+	handlertest.Await(t, "two more polls", func() bool { return p.finds.Load() >= polls+2 })
+	w.Quiet() // nothing changes, so nothing is sent
 	if asks := p.asks.Load(); asks != 1 {
 		t.Errorf("the endpoints were requested %d times, want once in a minute", asks)
-	}
-}
-
-// TestServerRestarts checks that a server that misses polls is kept.
-func TestServerRestarts(t *testing.T) {
-	t.Parallel()
-	p := startServer(t, "Oven", nil)
-	registry := prometheus.NewRegistry()
-	w := discover(t, Options{Metrics: monitor.New(registry)},
-		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 1, misses: 100}", p.url)
-	w.expect(p.url)
-	p.stop()
-	await(t, "a failed poll", func() bool { return failures(t, registry)[reasonConnect] > 0 })
-	p.start(t, "Oven", nil)
-	polls := p.finds.Load()
-	await(t, "a poll that succeeds", func() bool { return p.finds.Load() > polls })
-	w.none()
-}
-
-func TestServerStops(t *testing.T) {
-	t.Parallel()
-	p := startServer(t, "Oven", nil)
-	w := discover(t, Options{}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 1, misses: 2}", p.url)
-	w.expect(p.url)
-	p.stop()
-	w.expect()
-	p.start(t, "Oven", nil)
-	w.expect(p.url)
-}
-
-// await waits for a condition.
-func await(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("%s: timed out", what)
-		}
-	}
-}
-
-// failures returns the failures by reason.
-func failures(t testing.TB, registry *prometheus.Registry) map[string]float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := map[string]float64{}
-	for _, family := range families {
-		if family.GetName() != "akri_handler_failures_total" {
-			continue
-		}
-		for _, metric := range family.GetMetric() {
-			counts[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
-		}
-	}
-	return counts
-}
-
-func TestDiscoveryServer(t *testing.T) {
-	fulltest.Only(t)
-	t.Parallel()
-	oven, press := startServer(t, "Oven", nil), startServer(t, "Press", nil)
-	var mu sync.Mutex
-	known := []*ua.ApplicationDescription{
-		describe(ua.ApplicationTypeDiscoveryServer, "LDS", "opc.tcp://lds:4840"),
-		describe(ua.ApplicationTypeClientAndServer, "Oven", "https://oven", oven.url),
-		describe(ua.ApplicationTypeServer, "Press", press.url),
-		describe(ua.ApplicationTypeClient, "SCADA", "opc.tcp://scada:4840"),
-		describe(ua.ApplicationTypeServer, "Elsewhere", "opc.tcp://192.0.2.1:4840/UA"),
-		describe(ua.ApplicationTypeServer, "Broken", "opc.tcp://a b"),
-		describe(ua.ApplicationTypeServer, "Without URL"),
-	}
-	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
-		mu.Lock()
-		defer mu.Unlock()
-		return known
-	})
-	w := discover(t, Options{}, oneURL, lds.url)
-	found := w.expect(oven.url, press.url, "opc.tcp://192.0.2.1:4840/UA")
-	for _, device := range found {
-		endpoints := "None/None"
-		if device.ID == "opc.tcp://192.0.2.1:4840/UA" {
-			endpoints = "" // it was not asked
-		}
-		if device.Properties[PropertyEndpoints] != endpoints {
-			t.Errorf("%s has the endpoints %q, want %q", device.ID, device.Properties[PropertyEndpoints], endpoints)
-		}
-	}
-	mu.Lock()
-	known = known[:2]
-	mu.Unlock()
-	w.expect(oven.url)
-}
-
-// TestTwoURLs checks that a server that a discovery server lists with its name and with its
-// address is one device.
-func TestTwoURLs(t *testing.T) {
-	t.Parallel()
-	p := startServer(t, "Oven", nil)
-	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
-		return []*ua.ApplicationDescription{
-			describe(ua.ApplicationTypeServer, "Oven", fmt.Sprintf("opc.tcp://oven:%d", p.port)),
-			describe(ua.ApplicationTypeServer, "Oven", p.url),
-		}
-	})
-	w := discover(t, Options{Resolver: fakeResolver{"oven": "127.0.0.1"}}, oneURL, lds.url)
-	if got := w.firstList(); !slices.Equal(got, []string{p.url}) {
-		t.Errorf("the first list is %q, want %q", got, p.url)
-	}
-}
-
-// TestManyServers checks an answer of several hundred KiB.
-func TestManyServers(t *testing.T) {
-	t.Parallel()
-	const count = 2000
-	var known []*ua.ApplicationDescription
-	for i := range count {
-		known = append(known, describe(ua.ApplicationTypeServer, fmt.Sprintf("PLC %0100d", i), fmt.Sprintf("opc.tcp://192.0.2.1:%d", 1000+i)))
-	}
-	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription { return known })
-	w := discover(t, Options{}, oneURL, lds.url)
-	select {
-	case devices := <-w.lists:
-		if len(devices) != count {
-			t.Errorf("%d devices, want %d", len(devices), count)
-		}
-	case <-time.After(time.Minute):
-		t.Error("no list was sent")
 	}
 }
 
@@ -181,26 +52,8 @@ func TestManyServers(t *testing.T) {
 // the addresses of a name.
 func TestForeignHosts(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.2:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
 	var connections atomic.Int32
-	var group sync.WaitGroup
-	group.Go(func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			connections.Add(1)
-			connection.Close()
-		}
-	})
-	defer group.Wait()
-	defer listener.Close()
-	foreign := "opc.tcp://" + listener.Addr().String()
+	foreign := "opc.tcp://" + handlertest.Listen(t, "127.0.0.2:0", func(net.Conn) { connections.Add(1) })
 	named := strings.Replace(foreign, "127.0.0.2", "plc", 1)
 	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
 		return []*ua.ApplicationDescription{
@@ -209,14 +62,14 @@ func TestForeignHosts(t *testing.T) {
 	})
 	options := Options{Resolver: fakeResolver{"plc": "127.0.0.2 127.0.0.1"}}
 	w := discover(t, options, oneURL, lds.url)
-	w.expect(foreign, named)
+	w.UntilIDs(foreign, named)
 	polls := lds.finds.Load()
-	await(t, "two more polls", func() bool { return lds.finds.Load() >= polls+2 })
+	handlertest.Await(t, "two more polls", func() bool { return lds.finds.Load() >= polls+2 })
 	if n := connections.Load(); n != 0 {
 		t.Errorf("%d connections to a host that is not allowed", n)
 	}
 	allowed := discover(t, options, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, allowHosts: [127.0.0.2]}", lds.url)
-	allowed.expect(foreign, named)
+	allowed.UntilIDs(foreign, named)
 	if n := connections.Load(); n != 2 {
 		t.Errorf("%d connections to a host that is allowed, want 2", n)
 	}
@@ -236,11 +89,11 @@ func TestFaultyServers(t *testing.T) {
 		"opcuaDiscoveryMethod: {standard: {discoveryUrls: "+
 			"['opc.tcp://%s', 'opc.tcp://%s', 'opc.tcp://127.0.0.1:%d', 'opc.tcp://no.invalid', '%s']}}",
 		web, silent, freePort(t), p.url)
-	w.expect(p.url)
+	w.UntilIDs(p.url)
 	if took := time.Since(began); took > 30*time.Second { // three seconds on an idle machine
 		t.Errorf("the first list took %v", took)
 	}
-	if got := failures(t, registry); got[reasonMalformed] == 0 || got[reasonConnect] == 0 {
+	if got := handlertest.Failures(t, registry); got[reasonMalformed] == 0 || got[reasonConnect] == 0 {
 		t.Errorf("the failures are %v, want malformed and connect among them", got)
 	}
 }
@@ -278,31 +131,15 @@ func serve(t testing.TB, answer string) string {
 func serveCounted(t testing.TB, answer string) (address string, connections *atomic.Int32) {
 	t.Helper()
 	connections = &atomic.Int32{}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var group sync.WaitGroup
-	group.Go(func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
+	return handlertest.Listen(t, "127.0.0.1:0", func(connection net.Conn) {
+		connections.Add(1)
+		buffer := make([]byte, 4096)
+		for n, err := connection.Read(buffer); err == nil; n, err = connection.Read(buffer) {
+			if n > 0 && answer != "" {
+				_, _ = connection.Write([]byte(answer))
 			}
-			connections.Add(1)
-			group.Go(func() {
-				defer connection.Close()
-				buffer := make([]byte, 4096)
-				for n, err := connection.Read(buffer); err == nil; n, err = connection.Read(buffer) {
-					if n > 0 && answer != "" {
-						_, _ = connection.Write([]byte(answer))
-					}
-				}
-			})
 		}
-	})
-	t.Cleanup(func() { listener.Close(); group.Wait() })
-	return listener.Addr().String(), connections
+	}), connections
 }
 
 func TestScan(t *testing.T) {
@@ -314,12 +151,12 @@ func TestScan(t *testing.T) {
 	w := discover(t, options, `
 opcuaDiscoveryMethod: {scan: {cidrs: [127.0.0.0/29], ports: [%d, %s], connectionsPerSecond: 200}}
 intervalSeconds: 1`, p.port, port)
-	device := w.expect(p.url)[0]
+	device := w.UntilIDs(p.url)[0]
 	if device.Properties[PropertyApplicationName] != "Oven" || device.Properties[PropertyEndpoints] != "None/None" {
 		t.Errorf("the properties are %v", device.Properties)
 	}
 	p.stop()
-	w.expect()
+	w.UntilIDs()
 }
 
 func TestAnnounced(t *testing.T) {
@@ -383,32 +220,32 @@ func TestMDNS(t *testing.T) {
 	announce()
 	found := func() []string {
 		all, _ := s.current()
-		return idsOf(devices(s.details, all))
+		return handlertest.IDs(devices(s.details, all))
 	}
 	targets := func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.targets)
 	}
-	await(t, "a device", func() bool { return slices.Equal(found(), []string{p.url}) })
+	handlertest.Await(t, "a device", func() bool { return slices.Equal(found(), []string{p.url}) })
 	announce() // other servers have changed
 	p.stop()
-	await(t, "no device", func() bool { return len(found()) == 0 })
-	polls := failures(t, registry)[reasonConnect]
-	await(t, "three more polls", func() bool { return failures(t, registry)[reasonConnect] >= polls+3 })
+	handlertest.Await(t, "no device", func() bool { return len(found()) == 0 })
+	polls := handlertest.Failures(t, registry)[reasonConnect]
+	handlertest.Await(t, "three more polls", func() bool { return handlertest.Failures(t, registry)[reasonConnect] >= polls+3 })
 	if n := log.count("does not work"); targets() != 1 || n != 1 {
 		t.Errorf("%d targets; %d lines say that the server, which is announced, does not work", targets(), n)
 	}
 	p.start(t, "Oven", nil)
-	await(t, "the device again", func() bool { return slices.Equal(found(), []string{p.url}) })
+	handlertest.Await(t, "the device again", func() bool { return slices.Equal(found(), []string{p.url}) })
 	s.announce(ctx, nil)
 	polls = float64(p.asks.Load())
-	await(t, "two more polls", func() bool { return float64(p.asks.Load()) >= polls+2 })
+	handlertest.Await(t, "two more polls", func() bool { return float64(p.asks.Load()) >= polls+2 })
 	if targets() != 1 || len(found()) != 1 {
 		t.Error("a server that answers stays a device although it is not announced any longer")
 	}
 	p.stop()
-	await(t, "no target", func() bool { return targets() == 0 && len(found()) == 0 })
+	handlertest.Await(t, "no target", func() bool { return targets() == 0 && len(found()) == 0 })
 }
 
 func TestRefused(t *testing.T) {
@@ -455,11 +292,9 @@ func TestFirstListOfBrowser(t *testing.T) {
 			"{opcuaDiscoveryMethod: {mdns: {}, standard: {discoveryUrls: ['opc.tcp://plc']}}, intervalSeconds: 1, misses: 1}")
 		time.Sleep(browseRetry + firstPatience + time.Second)
 		synctest.Wait()
-		if len(w.lists) > 0 {
-			t.Errorf("the first list is %v, without that of the browser", <-w.lists)
-		}
+		w.Quiet() // there is no list without that of the browser
 		browser <- nil
-		w.expect()
+		w.UntilIDs()
 	})
 }
 
@@ -469,19 +304,9 @@ func TestFirstListIsLate(t *testing.T) {
 		w := discover(t, Options{Browser: make(fakeBrowser)}, "opcuaDiscoveryMethod: {mdns: {}}")
 		time.Sleep(maxFirstList - time.Second)
 		synctest.Wait()
-		w.none()
+		w.Quiet()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if len(w.lists) != 1 {
-			t.Errorf("%d lists after %v, want 1", len(w.lists), maxFirstList)
-		}
+		w.Next()
 	})
-}
-
-func TestFirstListIsEmpty(t *testing.T) {
-	t.Parallel()
-	browser := make(fakeBrowser, 1)
-	browser <- nil
-	w := discover(t, Options{Browser: browser}, "opcuaDiscoveryMethod: {mdns: {}}")
-	w.expect()
 }

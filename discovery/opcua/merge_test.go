@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/opcua/details"
@@ -176,6 +175,48 @@ func TestMergedProperties(t *testing.T) {
 	}
 }
 
+func TestClean(t *testing.T) {
+	for dirty, want := range map[string]string{
+		"Oven":         "Oven",
+		" Öfen\x00\n ": "Öfen",
+		"\xff\xfe":     "",
+		"a\tb":         "a b",
+	} {
+		if got := clean(dirty); got != want {
+			t.Errorf("%q is %q, want %q", dirty, got, want)
+		}
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	const prefix = "http://opcfoundation.org/UA/SecurityPolicy#"
+	endpoint := func(url, policy, mode string) uatcp.Endpoint {
+		return uatcp.Endpoint{URL: url, Policy: policy, Mode: mode}
+	}
+	var policies []string
+	for _, each := range []uatcp.Endpoint{
+		endpoint("opc.tcp://a", prefix+"None", "None"),
+		endpoint("opc.tcp://a", prefix+"Basic256Sha256", "SignAndEncrypt"),
+		endpoint("opc.tcp://b", prefix+"None", "None"),
+		endpoint("https://a", prefix+"Aes128_Sha256_RsaOaep", "Sign"),
+		endpoint("opc.tcp://a", prefix+"x,y=z\n", "Sign"),
+		endpoint("opc.tcp://a", "", "Sign"),
+		endpoint("opc.tcp://a", strings.Repeat("x", 65), "Sign"),
+	} {
+		policies = appendPolicy(policies, each)
+	}
+	if got := summarize(policies); got != "Basic256Sha256/SignAndEncrypt,None/None" {
+		t.Errorf("got %s", got)
+	}
+	policies = nil
+	for i := range 50 {
+		policies = append(policies, strings.Repeat("x", 40)+fmt.Sprint(i)+"/Sign")
+	}
+	if got := summarize(policies); len(got) > maxPoliciesBytes {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
 // same says which applications with URIs are the same.
 func same(a, b application, byURI bool) bool {
 	knows := func(a, b application) bool {
@@ -185,24 +226,6 @@ func same(a, b application, byURI bool) bool {
 		})
 	}
 	return a.uri == b.uri && (byURI || a.id == b.id || knows(a, b) || knows(b, a))
-}
-
-// TestManyApplications has a network of servers with a default application URI, and with as many
-// addresses as count.
-func TestManyApplications(t *testing.T) {
-	all := make([]application, maxServers)
-	for i := range all {
-		all[i] = application{id: fmt.Sprint("u", i), uri: "urn:a", kind: "Server"}
-		for n := range byte(maxAddresses) {
-			all[i].addresses = append(all[i].addresses, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), n}), 1))
-			all[i].urls = append(all[i].urls, candidates([]string{fmt.Sprintf("opc.tcp://11.%d.%d.%d", i>>8, i&255, n)})...)
-		}
-	}
-	began := time.Now()
-	found := devices(parse(t, "opcuaDiscoveryMethod: {mdns: {}}"), all)
-	if took := time.Since(began); len(found) != maxServers || took > 3*time.Second { // a tenth of a second; comparing all takes eight
-		t.Errorf("%d devices, after %v", len(found), took)
-	}
 }
 
 // TestGroupsAtRandom compares the groups with a naive computation, whatever the order of
@@ -259,47 +282,5 @@ func TestGroupsAtRandom(t *testing.T) {
 		if !slices.Equal(got, expected) {
 			t.Fatalf("seed %d: sizes %v, want %v, of %+v", seed, got, expected, all)
 		}
-	}
-}
-
-func TestClean(t *testing.T) {
-	for dirty, want := range map[string]string{
-		"Oven":         "Oven",
-		" Öfen\x00\n ": "Öfen",
-		"\xff\xfe":     "",
-		"a\tb":         "a b",
-	} {
-		if got := clean(dirty); got != want {
-			t.Errorf("%q is %q, want %q", dirty, got, want)
-		}
-	}
-}
-
-func TestSummarize(t *testing.T) {
-	const prefix = "http://opcfoundation.org/UA/SecurityPolicy#"
-	endpoint := func(url, policy, mode string) uatcp.Endpoint {
-		return uatcp.Endpoint{URL: url, Policy: policy, Mode: mode}
-	}
-	var policies []string
-	for _, each := range []uatcp.Endpoint{
-		endpoint("opc.tcp://a", prefix+"None", "None"),
-		endpoint("opc.tcp://a", prefix+"Basic256Sha256", "SignAndEncrypt"),
-		endpoint("opc.tcp://b", prefix+"None", "None"),
-		endpoint("https://a", prefix+"Aes128_Sha256_RsaOaep", "Sign"),
-		endpoint("opc.tcp://a", prefix+"x,y=z\n", "Sign"),
-		endpoint("opc.tcp://a", "", "Sign"),
-		endpoint("opc.tcp://a", strings.Repeat("x", 65), "Sign"),
-	} {
-		policies = appendPolicy(policies, each)
-	}
-	if got := summarize(policies); got != "Basic256Sha256/SignAndEncrypt,None/None" {
-		t.Errorf("got %s", got)
-	}
-	policies = nil
-	for i := range 50 {
-		policies = append(policies, strings.Repeat("x", 40)+fmt.Sprint(i)+"/Sign")
-	}
-	if got := summarize(policies); len(got) > maxPoliciesBytes {
-		t.Errorf("%d bytes", len(got))
 	}
 }

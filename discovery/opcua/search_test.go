@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"akri.sh/akri/discovery/handlertest"
 	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/monitor"
 )
@@ -33,11 +34,11 @@ func TestAnnouncedWithoutRoom(t *testing.T) {
 	defer s.running.Wait()
 	old, added := announcedAt(1, maxFound), announcedAt(2, 3)
 	s.announce(ended, old)
-	if n := failures(t, registry)[reasonTooMany]; n != 0 {
+	if n := handlertest.Failures(t, registry)[reasonTooMany]; n != 0 {
 		t.Errorf("%v were counted as too many", n)
 	}
 	s.announce(ended, added)
-	if n := failures(t, registry)[reasonTooMany]; len(s.targets) != maxFound || n != 1 {
+	if n := handlertest.Failures(t, registry)[reasonTooMany]; len(s.targets) != maxFound || n != 1 {
 		t.Fatalf("%d targets, want %d; %v were counted as too many", len(s.targets), maxFound, n)
 	}
 	silence := func(targets []*target) {

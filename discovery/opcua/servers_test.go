@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/handlertest"
 	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/monitor"
 )
@@ -162,16 +163,8 @@ func describe(kind ua.ApplicationType, name string, urls ...string) *ua.Applicat
 	}
 }
 
-// watcher receives the lists of a handler.
-type watcher struct {
-	t     testing.TB
-	lists chan []discovery.Device
-	ended chan error
-	stop  func()
-}
-
 // discover runs a handler until the test ends.
-func discover(t testing.TB, options Options, format string, arguments ...any) *watcher {
+func discover(t testing.TB, options Options, format string, arguments ...any) *handlertest.Call {
 	t.Helper()
 	if options.Metrics == nil {
 		options.Metrics = monitor.New(prometheus.NewRegistry())
@@ -180,60 +173,9 @@ func discover(t testing.TB, options Options, format string, arguments ...any) *w
 }
 
 // discoverWith runs another request of a handler.
-func discoverWith(t testing.TB, h *Handler, format string, arguments ...any) *watcher {
+func discoverWith(t testing.TB, h *Handler, format string, arguments ...any) *handlertest.Call {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	w := &watcher{t: t, lists: make(chan []discovery.Device, 100), ended: make(chan error, 1), stop: cancel}
-	go func() {
-		request := discovery.Request{Details: fmt.Sprintf(format, arguments...)}
-		w.ended <- h.Discover(ctx, request, func(devices []discovery.Device) error {
-			w.lists <- devices
-			return nil
-		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		select {
-		case <-w.ended:
-		case <-time.After(20 * time.Second):
-			t.Error("the handler does not end")
-		}
-	})
-	return w
-}
-
-// expect waits for a list with exactly these IDs, and returns it.
-func (w *watcher) expect(ids ...string) []discovery.Device {
-	w.t.Helper()
-	slices.Sort(ids)
-	var got []string
-	for limit := time.After(time.Minute); ; {
-		select {
-		case devices := <-w.lists:
-			got = nil
-			for _, device := range devices {
-				got = append(got, device.ID)
-			}
-			if slices.Equal(got, ids) {
-				return devices
-			}
-		case err := <-w.ended:
-			w.ended <- err
-			w.t.Fatalf("the handler ended: %v", err)
-		case <-limit:
-			w.t.Fatalf("the latest list is %q, want %q", got, ids)
-		}
-	}
-}
-
-// none checks that no other list was sent.
-func (w *watcher) none() {
-	w.t.Helper()
-	select {
-	case devices := <-w.lists:
-		w.t.Errorf("a list of %d devices was sent", len(devices))
-	default:
-	}
+	return handlertest.Open(t, h, discovery.Request{Details: fmt.Sprintf(format, arguments...)})
 }
 
 // fakeBrowser announces the lists that it receives.

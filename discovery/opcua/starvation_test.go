@@ -14,7 +14,7 @@ import (
 
 	"github.com/gopcua/opcua/ua"
 
-	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/handlertest"
 )
 
 // silentURLs returns URLs of a server that accepts connections and never answers.
@@ -32,40 +32,6 @@ func urlsAt(address string, count int) []string {
 }
 
 func quoted(urls []string) string { return "['" + strings.Join(urls, "', '") + "']" }
-
-// firstList returns the IDs of the first list.
-func (w *watcher) firstList() []string {
-	w.t.Helper()
-	select {
-	case devices := <-w.lists:
-		return idsOf(devices)
-	case err := <-w.ended:
-		w.ended <- err
-		w.t.Fatalf("the handler ended: %v", err)
-	case <-time.After(time.Minute):
-		w.t.Fatal("no list was sent")
-	}
-	return nil
-}
-
-func idsOf(devices []discovery.Device) []string {
-	var ids []string
-	for _, device := range devices {
-		ids = append(ids, device.ID)
-	}
-	return ids
-}
-
-// TestFirstListAsksAll checks that the first list has a server that comes after many
-// silent ones: agents delete the Instances of devices that it does not have.
-func TestFirstListAsksAll(t *testing.T) {
-	t.Parallel()
-	p := startServer(t, "Oven", nil)
-	w := discover(t, Options{}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}}", quoted(append(silentURLs(t, 255), p.url)))
-	if got := w.firstList(); !slices.Equal(got, []string{p.url}) {
-		t.Errorf("the first list is %q, want %q", got, p.url)
-	}
-}
 
 // TestFirstListAfterLostAnswer checks that the first list has a server whose first answer is
 // lost.
@@ -86,7 +52,7 @@ func TestFirstListAfterLostAnswer(t *testing.T) {
 	connection.Close()
 	p.start(t, "Oven", nil)
 	t.Cleanup(p.stop)
-	if got := w.firstList(); !slices.Equal(got, []string{p.url}) {
+	if got := handlertest.IDs(w.Next()); !slices.Equal(got, []string{p.url}) {
 		t.Errorf("the first list is %q, want %q", got, p.url)
 	}
 }
@@ -99,17 +65,17 @@ func TestRequestsDoNotStarve(t *testing.T) {
 	h := New(Options{})
 	address, connections := serveCounted(t, "")
 	discoverWith(t, h, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1}", quoted(urlsAt(address, 256)))
-	await(t, "connections to silent servers", func() bool { return connections.Load() >= maxRequestCalls })
+	handlertest.Await(t, "connections to silent servers", func() bool { return connections.Load() >= maxRequestCalls })
 	for range 3 {
 		if !h.calls.TryAcquire(maxCalls - maxRequestCalls) {
 			t.Fatalf("one request makes more than %d calls at a time", maxRequestCalls)
 		}
 		h.calls.Release(maxCalls - maxRequestCalls)
 		w := discoverWith(t, h, oneURL, p.url)
-		if got := w.firstList(); !slices.Equal(got, []string{p.url}) {
+		if got := handlertest.IDs(w.Next()); !slices.Equal(got, []string{p.url}) {
 			t.Errorf("the first list is %q, want %q", got, p.url)
 		}
-		w.stop()
+		w.Stop()
 	}
 }
 
@@ -127,7 +93,7 @@ func TestNetworkFirstList(t *testing.T) {
 	lds.records.Store(&records)
 	w := discover(t, Options{}, "{opcuaDiscoveryMethod: {network: {discoveryUrls: ['%s']}}, intervalSeconds: 1, "+
 		"applicationNames: {action: Include, items: [Oven]}}", lds.url)
-	if got := w.firstList(); !slices.Equal(got, []string{p.url}) {
+	if got := handlertest.IDs(w.Next()); !slices.Equal(got, []string{p.url}) {
 		t.Errorf("the first list is %q, want %q", got, p.url)
 	}
 }
@@ -169,7 +135,7 @@ func TestFirstListLooksUpAll(t *testing.T) {
 		want = append(want, fmt.Sprintf("opc.tcp://127.0.0.1:%d/UA", 20000+i))
 	}
 	w := discover(t, Options{Resolver: slowResolver(200 * time.Millisecond)}, oneURL, lds.url)
-	got := w.firstList()
+	got := handlertest.IDs(w.Next())
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		strange := slices.DeleteFunc(slices.Clone(got), func(id string) bool { return slices.Contains(want, id) })
@@ -191,12 +157,12 @@ func TestLateLookups(t *testing.T) {
 	w := discover(t, Options{Resolver: resolver},
 		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 1, misses: 1}", lds.url)
 	at := func(name string) string { return "opc.tcp://127.0.0.1:4855/" + name }
-	w.expect(at("a"), at("b"))
+	w.UntilIDs(at("a"), at("b"))
 	known.Store(&[]*ua.ApplicationDescription{named("b"), named("c")})
 	resolver["c"] <- struct{}{} // its look-up has begun
-	w.none()
+	w.Quiet()
 	resolver["c"] <- struct{}{}
-	w.expect(at("b"), at("c"))
+	w.UntilIDs(at("b"), at("c"))
 }
 
 // gate is a resolver that knows no names. The look-up of a name that has a channel receives from

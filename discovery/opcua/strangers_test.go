@@ -14,59 +14,18 @@ import (
 	"github.com/gopcua/opcua/ua"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"akri.sh/akri/discovery/handlertest"
 	"akri.sh/akri/discovery/monitor"
 )
-
-// TestOddURLs has servers that answer at a URL of the Configuration, and report others, or
-// none.
-func TestOddURLs(t *testing.T) {
-	t.Parallel()
-	for name, urls := range map[string][]string{
-		"null":           nil,
-		"empty":          {""},
-		"another scheme": {"http://127.0.0.1/", "opc.wss://127.0.0.1"},
-		"a container":    {"opc.tcp://172.18.0.3:4840"},
-		"a name":         {"opc.tcp://a1b2c3d4:4840"},
-		"any address":    {"opc.tcp://0.0.0.0:4840"},
-		"port 0":         {"opc.tcp://127.0.0.1:0"},
-		"no brackets":    {"opc.tcp://fe80::1:2:3:4840"},
-		"a password":     {"opc.tcp://me:secret@127.0.0.1:4840"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			itself := describe(ua.ApplicationTypeServer, "Oven", urls...)
-			p := startServer(t, "Oven", func() []*ua.ApplicationDescription { return []*ua.ApplicationDescription{itself} })
-			device := discover(t, Options{Resolver: fakeResolver{}}, oneURL, p.url).expect(p.url)[0]
-			for property, want := range map[string]string{PropertyURL: p.url, PropertyApplicationName: "Oven", PropertyEndpoints: "None/None"} {
-				if got := device.Properties[property]; got != want {
-					t.Errorf("%s is %q, want %q", property, got, want)
-				}
-			}
-		})
-	}
-}
-
-// TestLoopback has a server that is asked at the loopback device, which each node has. A name
-// that exists is better.
-func TestLoopback(t *testing.T) {
-	t.Parallel()
-	itself := describe(ua.ApplicationTypeServer, "Oven", "opc.tcp://node-1:4840/UA")
-	p := startServer(t, "Oven", func() []*ua.ApplicationDescription { return []*ua.ApplicationDescription{itself} })
-	device := discover(t, Options{Resolver: fakeResolver{"node-1": "192.0.2.1"}}, oneURL, p.url).expect("opc.tcp://node-1:4840/UA")[0]
-	if got := device.Properties[PropertyURL]; got != device.ID {
-		t.Errorf("the URL is %s", got)
-	}
-	discover(t, Options{Resolver: fakeResolver{}}, oneURL, p.url).expect(p.url + "/UA")
-}
 
 // TestNoList has servers that do not say which servers they know.
 func TestNoList(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, "Oven", nil)
 	p.isFaulty.Store(true)
-	discover(t, Options{}, oneURL, p.url).expect(p.url)
+	discover(t, Options{}, oneURL, p.url).UntilIDs(p.url)
 	empty := startServer(t, "Oven", func() []*ua.ApplicationDescription { return nil })
-	discover(t, Options{}, oneURL, empty.url).expect(empty.url)
+	discover(t, Options{}, oneURL, empty.url).UntilIDs(empty.url)
 
 	// Without a description, it is not known what has answered.
 	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription { return nil })
@@ -74,8 +33,8 @@ func TestNoList(t *testing.T) {
 	lds.url = "opc.tcp://elsewhere:4840" // so that there are no endpoints
 	registry := prometheus.NewRegistry()
 	discover(t, Options{Metrics: monitor.New(registry)}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['opc.tcp://127.0.0.1:%d']}}, "+
-		"misses: 100}", lds.port).expect() // at once: asking again does not help
-	if failures(t, registry)[reasonUnsupported] == 0 {
+		"misses: 100}", lds.port).UntilIDs() // at once: asking again does not help
+	if handlertest.Failures(t, registry)[reasonUnsupported] == 0 {
 		t.Error("no reason is counted")
 	}
 }
@@ -90,7 +49,7 @@ func TestNoEndpoints(t *testing.T) {
 	})
 	lds.isAloof.Store(true)
 	w := discover(t, Options{}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 3600, misses: 100}", lds.url)
-	if got := w.firstList(); !slices.Equal(got, []string{oven.url}) {
+	if got := handlertest.IDs(w.Next()); !slices.Equal(got, []string{oven.url}) {
 		t.Errorf("the first list is %q, want the server", got)
 	}
 }
@@ -114,7 +73,7 @@ func TestOneURL(t *testing.T) {
 	mu.Unlock()
 	w := discover(t, Options{}, oneURL, lds.url)
 	oven, press := lds.url+"#urn:Oven", lds.url+"#urn:Press"
-	for _, device := range w.expect(oven, press) {
+	for _, device := range w.UntilIDs(oven, press) {
 		if device.Properties[PropertyEndpoints] != "" {
 			t.Errorf("%s has the endpoints of the discovery server", device.ID)
 		}
@@ -122,7 +81,7 @@ func TestOneURL(t *testing.T) {
 	mu.Lock()
 	known = known[:2]
 	mu.Unlock()
-	w.expect(press) // the other one keeps its id
+	w.UntilIDs(press) // the other one keeps its id
 }
 
 // TestNoURL has a discovery server that knows one without a URL.
@@ -137,10 +96,10 @@ func TestNoURL(t *testing.T) {
 	})
 	registry := prometheus.NewRegistry()
 	w := discover(t, Options{Metrics: monitor.New(registry)}, oneURL, lds.url)
-	w.expect(oven.url)
+	w.UntilIDs(oven.url)
 	polls := lds.finds.Load()
-	await(t, "two more polls", func() bool { return lds.finds.Load() >= polls+2 })
-	if n := failures(t, registry)[reasonNoURL]; n != 1 {
+	handlertest.Await(t, "two more polls", func() bool { return lds.finds.Load() >= polls+2 })
+	if n := handlertest.Failures(t, registry)[reasonNoURL]; n != 1 {
 		t.Errorf("%v were counted, want the server, once", n)
 	}
 }
@@ -173,33 +132,33 @@ func TestServersWaitForDNS(t *testing.T) {
 			describe(ua.ApplicationTypeServer, "Press", "opc.tcp://press:4856/UA"),
 		}
 	})
-	start := func() (w *watcher, back func(), counted func() (count float64, lines int)) {
+	start := func() (w *handlertest.Call, back func(), counted func() (count float64, lines int)) {
 		resolver := lateResolver{fakeResolver{"oven": "192.0.2.7", "mill": "192.0.2.8"}, make(chan struct{})}
 		registry, log := prometheus.NewRegistry(), &lines{}
 		w = discover(t, Options{Resolver: resolver, Metrics: monitor.New(registry), Log: slog.New(slog.NewTextHandler(log, nil))},
 			"{opcuaDiscoveryMethod: {standard: {discoveryUrls: %s}}, intervalSeconds: 1}", quoted([]string{lds.url, mill.url}))
 		return w, func() { close(resolver.isBack) }, func() (float64, int) {
-			return failures(t, registry)[reasonResolve], log.count("DNS does not answer")
+			return handlertest.Failures(t, registry)[reasonResolve], log.count("DNS does not answer")
 		}
 	}
 	right := []string{"opc.tcp://127.0.0.1:4856/UA", "opc.tcp://mill:4840", "opc.tcp://oven:4855"}
 	w, back, _ := start()
 	finds := lds.finds.Load()
-	await(t, "an answer of the discovery server", func() bool { return lds.finds.Load() > finds })
-	w.none()
+	handlertest.Await(t, "an answer of the discovery server", func() bool { return lds.finds.Load() > finds })
+	w.Quiet()
 	back()
-	if got := w.firstList(); !slices.Equal(got, right) {
+	if got := handlertest.IDs(w.Next()); !slices.Equal(got, right) {
 		t.Errorf("the first list is %q, want %q", got, right)
 	}
-	w.stop()
+	w.Stop()
 
 	w, back, counted := start()
 	want := []string{"opc.tcp://mill:4840", "opc.tcp://oven:4855", "opc.tcp://press:4856/UA"}
-	if got := w.firstList(); !slices.Equal(got, want) {
+	if got := handlertest.IDs(w.Next()); !slices.Equal(got, want) {
 		t.Errorf("without DNS, the first list is %q, want %q", got, want)
 	}
 	polls, asks := lds.finds.Load(), lds.asks.Load()
-	await(t, "three more polls", func() bool { return lds.finds.Load() >= polls+3 })
+	handlertest.Await(t, "three more polls", func() bool { return lds.finds.Load() >= polls+3 })
 	if got := lds.asks.Load(); got != asks {
 		t.Errorf("%d questions about endpoints, want %d: they rarely change", got, asks)
 	}
@@ -207,7 +166,7 @@ func TestServersWaitForDNS(t *testing.T) {
 		t.Errorf("%v failures are counted, and %d are in the log; want one of each server", count, lines)
 	}
 	back()
-	w.expect(right...)
+	w.UntilIDs(right...)
 }
 
 // TestNoDNS checks what is published of servers about whose names DNS does not answer.

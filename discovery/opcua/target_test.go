@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"akri.sh/akri/discovery/handlertest"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/opcua/details"
 )
@@ -76,6 +77,30 @@ func TestMisses(t *testing.T) {
 	}
 }
 
+func TestServersAreBounded(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := newSearch(New(Options{Metrics: monitor.New(registry)}), parse(t, "{opcuaDiscoveryMethod: {standard: {}}, misses: 1}"))
+	var targets []fakeTarget
+	count := 0
+	for i := range 4 {
+		targets = append(targets, newFakeTarget(s))
+		var hosts []string
+		for server := range maxServers / 3 {
+			hosts = append(hosts, fmt.Sprintf("%d-%d", i, server))
+		}
+		targets[i].answers(hosts...)
+		count += len(targets[i].servers)
+	}
+	if excess := handlertest.Failures(t, registry)[reasonTooMany]; count != maxServers || excess != maxServers/3*4-maxServers {
+		t.Errorf("%d servers are remembered, want %d; %v were counted as too many", count, maxServers, excess)
+	}
+	targets[0].answers()
+	targets[3].answers("new")
+	if got := targets[3].hosts(); got != "new" {
+		t.Errorf("after others have made room, the servers are %q", got)
+	}
+}
+
 // TestLookupsWaitTogether checks that the look-ups that an answer causes wait for calls of
 // others at the same time: one after the other, many would exceed the time of the first list.
 func TestLookupsWaitTogether(t *testing.T) {
@@ -115,28 +140,4 @@ func TestLookupsWaitTogether(t *testing.T) {
 		wait()
 		s.completeAll(t.Context(), origin{}, lds.target) // it is too early to look them up again
 	})
-}
-
-func TestServersAreBounded(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	s := newSearch(New(Options{Metrics: monitor.New(registry)}), parse(t, "{opcuaDiscoveryMethod: {standard: {}}, misses: 1}"))
-	var targets []fakeTarget
-	count := 0
-	for i := range 4 {
-		targets = append(targets, newFakeTarget(s))
-		var hosts []string
-		for server := range maxServers / 3 {
-			hosts = append(hosts, fmt.Sprintf("%d-%d", i, server))
-		}
-		targets[i].answers(hosts...)
-		count += len(targets[i].servers)
-	}
-	if excess := failures(t, registry)[reasonTooMany]; count != maxServers || excess != maxServers/3*4-maxServers {
-		t.Errorf("%d servers are remembered, want %d; %v were counted as too many", count, maxServers, excess)
-	}
-	targets[0].answers()
-	targets[3].answers("new")
-	if got := targets[3].hosts(); got != "new" {
-		t.Errorf("after others have made room, the servers are %q", got)
-	}
 }

@@ -1,7 +1,6 @@
 package udev
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,63 +10,29 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/handlertest"
 )
 
 // listener receives the lists of a running Discover.
-type listener struct {
-	t     testing.TB
-	lists chan []discovery.Device
-}
+type listener struct{ *handlertest.Call }
 
 // discover runs Discover until the test ends.
 func discover(t testing.TB, h discovery.Handler, details string) *listener {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	l := &listener{t: t, lists: make(chan []discovery.Device, 100)}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- h.Discover(ctx, discovery.Request{Details: details}, func(devices []discovery.Device) error {
-			l.lists <- devices
-			return nil
-		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("Discover returned %v", err)
-		}
-	})
-	return l
-}
-
-// next returns the next list.
-func (l *listener) next() []discovery.Device {
-	l.t.Helper()
-	select {
-	case devices := <-l.lists:
-		return devices
-	case <-time.After(30 * time.Second):
-		l.t.Fatal("no list was sent")
-		return nil
-	}
+	return &listener{handlertest.Open(t, h, discovery.Request{Details: details})}
 }
 
 // want waits for a list.
-func (l *listener) want(text string) {
-	l.t.Helper()
-	if got := describe(l.next()); got != text {
-		l.t.Errorf("got\n%s\nwant\n%s", got, text)
+func (l *listener) want(t testing.TB, text string) {
+	t.Helper()
+	if got := describe(l.Next()); got != text {
+		t.Errorf("got\n%s\nwant\n%s", got, text)
 	}
 }
 
-// quiet checks that no further list has been sent.
-func (l *listener) quiet() {
-	l.t.Helper()
-	select {
-	case devices := <-l.lists:
-		l.t.Errorf("sent an unchanged list:\n%s", describe(devices))
-	default:
-	}
+// until waits for a list; others may come before.
+func (l *listener) until(text string) {
+	l.Until(text, func(devices []discovery.Device) bool { return describe(devices) == text })
 }
 
 func (m *machine) handler() *testHandler {
@@ -81,35 +46,36 @@ func TestDiscover(t *testing.T) {
 	h := m.handler()
 	l := discover(t, h, rules(`SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"`))
 	nothing := discover(t, h, rules(`SUBSYSTEM=="video4linux"`))
-	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
-	nothing.want("") // the first list is sent even if it is empty
+	l.want(t, "ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
+	nothing.want(t, "") // the first list is sent even if it is empty
 
 	h.hub.publish("/devices/pnp0/00:01/tty/ttyS0") // nothing has changed
 	m.unplug(stickTTY)
 	h.hub.publish(stickTTY)
-	l.want("")
+	l.want(t, "")
 	m.plug(stickTTY + "/tty/ttyUSB7\n  subsystem class/tty\n  MAJOR=188\n  MINOR=7\n  DEVNAME=ttyUSB7\n")
 	h.hub.publish(stickTTY + "/tty/ttyUSB7")
-	l.want("ttyUSB7 DEVNODE=/dev/ttyUSB7\n")
+	l.want(t, "ttyUSB7 DEVNODE=/dev/ttyUSB7\n")
 	m.unplug(stickTTY)
 	h.hub.publish() // events were lost
-	l.want("")
-	l.quiet()
-	nothing.quiet()
+	l.want(t, "")
+	l.Quiet()
+	nothing.Quiet()
 }
 
 // TestDatabaseChanges has no event but the one of the directory of udevd's database.
 func TestDatabaseChanges(t *testing.T) {
 	m := newMachine(t, "serial.txt")
-	l := discover(t, m.handler(), rules(`SUBSYSTEM=="tty", ENV{ID_MODEL}=="X"`)+"properties: {V: 'ENV{V}'}")
-	l.want("")
+	h := New(Options{Sys: m.sys, Run: m.run, ScanInterval: time.Hour}) // which also listens to the kernel
+	l := discover(t, h, rules(`SUBSYSTEM=="tty", ENV{ID_MODEL}=="X"`)+"properties: {V: 'ENV{V}'}")
+	l.want(t, "")
 	const tty = stickTTY + "/tty/ttyUSB0"
 	m.store(tty, "E:ID_MODEL=X\n")
-	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
+	l.want(t, "ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
 	m.store(tty, "E:ID_MODEL=X\nE:V=2\n")
-	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0 V=2\n")
+	l.want(t, "ttyUSB0 DEVNODE=/dev/ttyUSB0 V=2\n")
 	m.must(os.Remove(filepath.Join(m.run, "data", "c188:0")))
-	l.want("")
+	l.want(t, "")
 }
 
 // TestUdevdStartsLater creates the directory of the database while the handler runs, and
@@ -118,31 +84,15 @@ func TestUdevdStartsLater(t *testing.T) {
 	m := newMachine(t, "serial.txt")
 	m.must(os.RemoveAll(filepath.Join(m.run, "data")))
 	l := discover(t, m.handler(), rules(`SUBSYSTEM=="tty", TAG=="late"`))
-	l.want("")
+	l.want(t, "")
 	m.must(os.Mkdir(filepath.Join(m.run, "data"), 0o755))
 	m.store(stickTTY+"/tty/ttyUSB0", "G:late\n")
-	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
+	l.want(t, "ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
 	m.must(os.RemoveAll(m.run))
-	l.want("")
+	l.want(t, "")
 	m.must(os.MkdirAll(filepath.Join(m.run, "data"), 0o755))
 	m.store(stickTTY+"/tty/ttyUSB0", "G:late\n")
-	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
-}
-
-// TestSlowUdevd waits for the time that udevd has.
-func TestSlowUdevd(t *testing.T) {
-	m := newMachine(t, "serial.txt")
-	m.startUdevd()
-	h := m.handler()
-	l := discover(t, h, rules(`KERNEL=="ttyUSB7", TAG!="x"`))
-	l.want("")
-	began := time.Now()
-	m.plug(stickTTY + "/tty/ttyUSB7\n  subsystem class/tty\n  MAJOR=188\n  MINOR=7\n  DEVNAME=ttyUSB7\n")
-	h.hub.publish(stickTTY + "/tty/ttyUSB7")
-	l.want("ttyUSB7 DEVNODE=/dev/ttyUSB7\n")
-	if took := time.Since(began); took < udevdTimeout {
-		t.Errorf("udevd had only %v", took)
-	}
+	l.want(t, "ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
 }
 
 // TestBurst checks that the first change is sent at once and the others together.
@@ -150,7 +100,7 @@ func TestBurst(t *testing.T) {
 	m := newMachine(t, "serial.txt")
 	h := m.handler()
 	l := discover(t, h, rules(`SUBSYSTEM=="tty", KERNEL=="ttyX*"`))
-	l.want("")
+	l.want(t, "")
 	const ports = 20
 	for i := range ports {
 		name := string(rune('a' + i))
@@ -160,20 +110,12 @@ func TestBurst(t *testing.T) {
 	for i := range ports {
 		h.hub.publish(stickTTY + "/tty/ttyX" + string(rune('a'+i)))
 	}
-	for devices := l.next(); len(devices) < ports; devices = l.next() {
+	for devices := l.Next(); len(devices) < ports; devices = l.Next() {
 		lists++
 	}
 	if most := 1 + int(time.Since(began)/sendInterval); lists > most {
 		t.Errorf("%d lists within %v, want at most %d", lists, time.Since(began), most)
 	}
-}
-
-func TestScans(t *testing.T) {
-	m := newMachine(t, "serial.txt")
-	l := discover(t, New(Options{Sys: m.sys, Run: m.run, ScanInterval: 50 * time.Millisecond}), rules(`SUBSYSTEM=="tty", KERNEL=="ttyUSB0"`))
-	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
-	m.unplug(stickTTY)
-	l.want("") // without any event
 }
 
 func TestDiscoverErrors(t *testing.T) {
@@ -204,10 +146,10 @@ func TestNoEvents(t *testing.T) {
 	h := newTestHandler(Options{ScanInterval: 50 * time.Millisecond})
 	h.tree, h.openEvents = read, func() (source, error) { return nil, errors.New("no sockets of this family") }
 	l := discover(t, h, rules(`SUBSYSTEM=="tty", KERNEL=="ttyUSB0"`))
-	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
+	l.want(t, "ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
 	m.unplug(stickTTY)
-	l.want("")
-	eventually(t, "it is counted", func() bool { return failures.of(failedUevents) == 1 })
+	l.want(t, "")
+	handlertest.Await(t, "it is counted", func() bool { return failures.of(failedUevents) == 1 })
 }
 
 // TestMoreEventsThanWait has more events than may wait for a request, which is busy.
@@ -216,12 +158,12 @@ func TestMoreEventsThanWait(t *testing.T) {
 	h, fault, failures := m.faultyHandler()
 	h.tree.reader.timeout = time.Hour
 	l := discover(t, h, rules(stickRule))
-	l.want(found0)
+	l.want(t, found0)
 	answer := fault.block("3-1/idProduct")
 	defer answer()
 	before := fault.begun("3-1/idProduct")
 	h.hub.publish(usbStick)
-	eventually(t, "the attribute is read", func() bool { return fault.begun("3-1/idProduct") > before })
+	handlertest.Await(t, "the attribute is read", func() bool { return fault.begun("3-1/idProduct") > before })
 	for i := range maxEvents + 50 {
 		h.hub.publish(fmt.Sprintf("/devices/%d", i))
 	}
@@ -229,9 +171,9 @@ func TestMoreEventsThanWait(t *testing.T) {
 	h.hub.publish(usbStick)
 	h.hub.publish() // events were lost
 	answer()
-	l.want("")
-	eventually(t, "the loss is counted", func() bool { return failures.of(failedEventsLost) == 1 })
-	l.quiet()
+	l.want(t, "")
+	handlertest.Await(t, "the loss is counted", func() bool { return failures.of(failedEventsLost) == 1 })
+	l.Quiet()
 }
 
 // TestChangesOfTheDatabaseInOneTick has two changes with one timestamp. The second one may
@@ -265,13 +207,13 @@ func TestDuplicatesAreCountedOnce(t *testing.T) {
 	m := newMachine(t, "serial.txt")
 	h, _, failures := m.faultyHandler()
 	l := discover(t, h, rules(`SUBSYSTEM=="tty", DRIVERS=="ftdi_sio"`, `KERNEL=="ttyUSB7"`)+"id: ENV{ID_SERIAL}")
-	l.want("ttyUSB1 DEVNODE=/dev/ttyUSB1\nttyUSB2 DEVNODE=/dev/ttyUSB2\n")
+	l.want(t, "ttyUSB1 DEVNODE=/dev/ttyUSB1\nttyUSB2 DEVNODE=/dev/ttyUSB2\n")
 	h.hub.publish("/devices/pnp0/00:01/tty/ttyS0")
 	h.hub.publish() // scans
-	eventually(t, "the loss of events is counted", func() bool { return failures.of(failedEventsLost) == 1 })
+	handlertest.Await(t, "the loss of events is counted", func() bool { return failures.of(failedEventsLost) == 1 })
 	m.plug(stickTTY + "/tty/ttyUSB7\n  subsystem class/tty\n  MAJOR=188\n  MINOR=7\n  DEVNAME=ttyUSB7\n")
 	h.hub.publish(stickTTY + "/tty/ttyUSB7")
-	l.want("ttyUSB7 DEVNODE=/dev/ttyUSB7\nttyUSB1 DEVNODE=/dev/ttyUSB1\nttyUSB2 DEVNODE=/dev/ttyUSB2\n")
+	l.want(t, "ttyUSB7 DEVNODE=/dev/ttyUSB7\nttyUSB1 DEVNODE=/dev/ttyUSB1\nttyUSB2 DEVNODE=/dev/ttyUSB2\n")
 	if got := failures.of(failedDuplicateID); got != 4 {
 		t.Errorf("%d failures for two lists with two devices each", got)
 	}

@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,9 +63,9 @@ func TestBlockDeviceInNamespaces(t *testing.T) {
 	before, remove := addZRAM(t)
 	h := New(Options{ScanInterval: time.Hour})
 	l := discover(t, h, rules(`SUBSYSTEM=="block", KERNEL=="`+before+`|loop77"`)+"properties: {TYPE: 'ENV{DEVTYPE}'}")
-	l.want(before + " TYPE=disk DEVNODE=/dev/" + before + "\n")
+	l.want(t, before+" TYPE=disk DEVNODE=/dev/"+before+"\n")
 	remove()
-	l.want("")
+	l.want(t, "")
 
 	control, err := unix.Open(loopControl(t), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -79,9 +77,9 @@ func TestBlockDeviceInNamespaces(t *testing.T) {
 	}
 	removeLoop := func() { _ = unix.IoctlSetInt(control, unix.LOOP_CTL_REMOVE, 77) } // may be gone
 	defer removeLoop()
-	l.want("loop77 TYPE=disk DEVNODE=/dev/loop77\n")
+	l.want(t, "loop77 TYPE=disk DEVNODE=/dev/loop77\n")
 	removeLoop()
-	l.want("")
+	l.want(t, "")
 }
 
 // loopControl makes the file of the loop driver.
@@ -118,8 +116,8 @@ func TestCharacterDeviceInNamespaces(t *testing.T) {
 	single := discover(t, h, rules(`SUBSYSTEM=="macvtap", ATTRS{address}=="02:00:00:00:00:0[1-9]", KERNELS=="tap-*", SUBSYSTEMS=="net"`)+
 		"properties: {MAC: 'ATTRS{address}'}")
 	grouped := discover(t, h, rules(`SUBSYSTEM=="net", ATTR{address}=="02:00:00:00:00:01"`, `SUBSYSTEM=="macvtap"`)+"groupRecursive: true")
-	single.want("")
-	grouped.want("")
+	single.want(t, "")
+	grouped.want(t, "")
 	run(t, "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1")
 	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", "v0").Run() }) // the namespace ends anyway
 	run(t, "ip", "link", "add", "link", "v0", "name", "tap-a", "address", "02:00:00:00:00:01", "type", "macvtap")
@@ -128,59 +126,10 @@ func TestCharacterDeviceInNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	tap := "tap" + strings.TrimSpace(string(index))
-	single.want(tap + " MAC=02:00:00:00:00:01 DEVNODE=/dev/" + tap + "\n")
-	last := grouped.next()
-	for describe(last) != "tap-a DEVNODE_0=/dev/"+tap+"\n" { // at first, the interface has no file
-		last = grouped.next()
-	}
+	single.want(t, tap+" MAC=02:00:00:00:00:01 DEVNODE=/dev/"+tap+"\n")
+	grouped.until("tap-a DEVNODE_0=/dev/" + tap + "\n") // at first, the interface has no file
 	run(t, "ip", "link", "set", "tap-a", "name", "tap-b")
-	last = grouped.next()
-	for describe(last) != "tap-b DEVNODE_0=/dev/"+tap+"\n" {
-		last = grouped.next()
-	}
+	grouped.until("tap-b DEVNODE_0=/dev/" + tap + "\n")
 	run(t, "ip", "link", "del", "tap-b")
-	for devices := single.next(); len(devices) > 0; {
-		devices = single.next()
-	}
-}
-
-// latencyRounds is how many devices are added to measure the time until they are sent.
-const latencyRounds = 25
-
-// TestLatencyInNamespaces measures the time from adding a device to the list with it, and
-// what a scan and an idle handler cost.
-func TestLatencyInNamespaces(t *testing.T) {
-	enterNamespaces(t)
-	h := New(Options{ScanInterval: time.Hour})
-	l := discover(t, h, rules(`SUBSYSTEM=="block", KERNEL=="zram*", ATTR{ro}=="0"`))
-	l.next()
-	var latencies []time.Duration
-	for range latencyRounds {
-		time.Sleep(sendInterval) // the bound is for single changes
-		began := time.Now()
-		_, remove := addZRAM(t)
-		l.next()
-		latencies = append(latencies, time.Since(began))
-		remove()
-		l.next()
-	}
-	slices.Sort(latencies)
-	load, _ := os.ReadFile("/proc/loadavg")
-	t.Logf("from adding a device to its list: p50 %v, p95 %v, max %v; load %s", latencies[latencyRounds/2],
-		latencies[latencyRounds*95/100], latencies[latencyRounds-1], load)
-	if median := latencies[latencyRounds/2]; median > time.Second {
-		t.Errorf("half of the devices took longer than %v", median)
-	}
-	f := newFinder(h.tree, parse(t, rules(`ATTRS{idVendor}=="10c4"`)))
-	began := time.Now()
-	const scans = 20
-	for range scans {
-		if err := f.scan(t.Context(), time.Now()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	t.Logf("a scan that reads an attribute of all devices and their ancestors: %v; Go heap %d KiB",
-		time.Since(began)/scans, memory.HeapInuse>>10)
+	single.until("")
 }

@@ -80,9 +80,9 @@ func TestLinkFollowsItsOwner(t *testing.T) {
 	m.plug(thermalCamera("", "  db L:10\n"))
 	h := m.handler()
 	l := discover(t, h, rules(`SUBSYSTEM=="video4linux"`)+"symlinks: true\n")
-	l.want("video20 DEVNODE=/dev/video20 /dev/thermal/video20->/dev/video20\n" +
+	l.want(t, "video20 DEVNODE=/dev/video20 /dev/thermal/video20->/dev/video20\n"+
 		"video21 DEVNODE=/dev/video21 /dev/thermal/cam->/dev/video21 /dev/thermal/video21->/dev/video21\n")
 	m.unplug(thermal + "/2-1:1.21")
 	h.hub.publish(thermal + "/2-1:1.21/video4linux/video21")
-	l.want("video20 DEVNODE=/dev/video20 /dev/thermal/cam->/dev/video20 /dev/thermal/video20->/dev/video20\n")
+	l.want(t, "video20 DEVNODE=/dev/video20 /dev/thermal/cam->/dev/video20 /dev/thermal/video20->/dev/video20\n")
 }

@@ -4,97 +4,27 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
-// eventually waits until something holds.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
+// slowKernel answers reads when the test says so, those of the file "quick" at once.
+type slowKernel struct {
+	mu    sync.Mutex
+	reads []chan string
 }
 
-// TestManyReadsAtATime has more reads in progress than may be stuck. None of them is
-// late, so others go on.
-func TestManyReadsAtATime(t *testing.T) {
-	m := newMachine(t)
-	m.plug("/devices/a\n  subsystem bus/usb\n  attr quick value\n  attr slow answer\n")
-	read, fault, failures := m.faulty()
-	read.reader.timeout = time.Hour
-	answer := fault.block("a/slow")
-	var readers sync.WaitGroup
-	defer readers.Wait()
-	defer answer()
-	const count = 2 * maxStuckReads
-	for range count {
-		readers.Go(func() {
-			if value, found, err := read.attribute("/devices/a", "slow"); value != "answer" || !found || err != nil {
-				t.Errorf("got %q, %t, %v", value, found, err)
-			}
-		})
+func (k *slowKernel) read(file string, _ int64) (string, error) {
+	if file == "quick" {
+		return "value", nil
 	}
-	eventually(t, "all reads are in progress", func() bool { return fault.begun("a/slow") == count })
-	if value, found, err := read.attribute("/devices/a", "quick"); value != "value" || !found || err != nil {
-		t.Errorf("next to %d others, the attribute is %q, %t, %v", count, value, found, err)
-	}
-	answer()
-	readers.Wait()
-	if got := failures.of(failedAttribute); got != 0 {
-		t.Errorf("%d failures", got)
-	}
-}
-
-// TestStuckReads has files whose drivers do not answer. They are read once, however often
-// they are requested, and only so many of them keep others from being read.
-func TestStuckReads(t *testing.T) {
-	m := newMachine(t)
-	m.plug("/devices/a\n  subsystem bus/usb\n  attr quick value\n")
-	read, fault, _ := m.faulty()
-	read.reader.timeout = time.Millisecond
-	answer := fault.block("/stuck")
-	defer answer()
-	stuckAttribute := func(i int) (string, error) {
-		name := fmt.Sprintf("%d/stuck", i)
-		value, _, err := read.attribute("/devices/a", name)
-		return value, err
-	}
-	for i := range maxStuckReads {
-		m.write("late\n", m.sys, "devices/a", fmt.Sprint(i), "stuck")
-		for range 3 {
-			if _, err := stuckAttribute(i); !errors.Is(err, errTimeout) {
-				t.Errorf("read %d: got %v, want %v", i, err, errTimeout)
-			}
-		}
-		if i == maxStuckReads-2 {
-			read.reader.timeout = time.Minute // for the file that answers
-			if value, found, err := read.attribute("/devices/a", "quick"); value != "value" || !found || err != nil {
-				t.Errorf("next to %d stuck ones, the attribute is %q, %t, %v", i+1, value, found, err)
-			}
-			read.reader.timeout = time.Millisecond
-		}
-	}
-	if got := fault.begun("/stuck"); got != maxStuckReads {
-		t.Errorf("%d reads for %d files", got, maxStuckReads)
-	}
-	if _, _, err := read.attribute("/devices/a", "quick"); !errors.Is(err, errStuck) {
-		t.Errorf("beyond the bound: got %v, want %v", err, errStuck)
-	}
-	answer()
-	read.reader.timeout = time.Minute
-	eventually(t, "the stuck reads return", func() bool {
-		value, found, err := read.attribute("/devices/a", "quick")
-		return value == "value" && found && err == nil
-	})
-	eventually(t, "a late answer is used", func() bool { value, err := stuckAttribute(0); return value == "late" && err == nil })
+	answer := make(chan string)
+	k.mu.Lock()
+	k.reads = append(k.reads, answer)
+	k.mu.Unlock()
+	return <-answer, nil
 }
 
 // infoOf returns what identifies a new file.
@@ -107,105 +37,73 @@ func infoOf(t *testing.T) os.FileInfo {
 	return info
 }
 
-// TestStuckReadOfAFormerDevice has a device that is plugged in again: its file has the path of
-// one whose driver still does not answer.
-func TestStuckReadOfAFormerDevice(t *testing.T) {
-	released := make(chan struct{})
-	var reads atomic.Int32
-	r := newReader(func(string, int64) (string, error) {
-		if reads.Add(1) == 1 {
-			<-released
-			return "former", nil
+// TestStuckReads has more reads in progress than may be stuck. Only when they are late, no other
+// file is read, until one of them has returned.
+func TestStuckReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var kernel slowKernel
+		r, info := newReader(kernel.read), infoOf(t)
+		want := func(when, value string, want error) {
+			t.Helper()
+			if got, err := r.content("quick", info, 10); got != value || !errors.Is(err, want) {
+				t.Errorf("%s: %q, %v; want %q, %v", when, got, err, value, want)
+			}
 		}
-		return "new", nil
+		var readers sync.WaitGroup
+		for i := range maxStuckReads {
+			readers.Go(func() {
+				if _, err := r.content(fmt.Sprint(i), info, 10); !errors.Is(err, errTimeout) {
+					t.Errorf("read %d: got %v, want %v", i, err, errTimeout)
+				}
+			})
+		}
+		synctest.Wait()
+		want("none is late", "value", nil)
+		readers.Wait()
+		want("all are late", "", errStuck)
+		kernel.reads[0] <- "answer"
+		synctest.Wait()
+		want("one has returned", "value", nil)
+		for _, each := range kernel.reads[1:] {
+			each <- "answer"
+		}
 	})
-	defer close(released)
-	r.timeout = time.Millisecond
-	if _, err := r.content("file", infoOf(t), 10); !errors.Is(err, errTimeout) {
-		t.Fatalf("got %v, want %v", err, errTimeout)
-	}
-	r.timeout = time.Minute
-	if text, err := r.content("file", infoOf(t), 10); text != "new" || err != nil {
-		t.Errorf("got %q, %v", text, err)
-	}
 }
 
-// TestLateAnswers checks which answers of drivers are used later.
+// TestLateAnswers checks which answers of drivers are used later, and that no file is read again
+// while its driver does not answer. A device that is plugged in again has other files at the same
+// paths.
 func TestLateAnswers(t *testing.T) {
-	now := time.Now()
-	var mu sync.Mutex // protects now
-	blocked, reads := make(chan struct{}), 0
-	r := newReader(func(string, int64) (string, error) {
-		mu.Lock()
-		reads++
-		text := fmt.Sprint(reads)
-		mu.Unlock()
-		<-blocked
-		return text, nil
-	})
-	r.now = func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		return now
-	}
-	late := func(info os.FileInfo) {
-		t.Helper()
-		r.timeout = time.Millisecond
-		if _, err := r.content("file", info, 1); !errors.Is(err, errTimeout) {
-			t.Fatalf("got %v, want %v", err, errTimeout)
+	synctest.Test(t, func(t *testing.T) {
+		var kernel slowKernel
+		r, one, other := newReader(kernel.read), infoOf(t), infoOf(t)
+		answer := func(number int, text string) {
+			kernel.reads[number-1] <- text
+			synctest.Wait()
 		}
-		r.timeout = time.Minute
-		blocked <- struct{}{}
-		eventually(t, "the read returns", func() bool {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return r.stuck == 0
-		})
-	}
-	want := func(what string, info os.FileInfo, want string) {
-		t.Helper()
-		if got, err := r.content("file", info, 1); got != want || err != nil {
-			t.Errorf("%s: %q, %v; want %q", what, got, err, want)
+		want := func(what string, info os.FileInfo, want string, reads int) {
+			t.Helper()
+			got, err := r.content("file", info, 10)
+			if (err == nil) != (want != "") || err != nil && !errors.Is(err, errTimeout) || got != want || len(kernel.reads) != reads {
+				t.Errorf("%s: %q, %v after %d reads; want %q after %d", what, got, err, len(kernel.reads), want, reads)
+			}
 		}
-	}
-	one, other := infoOf(t), infoOf(t)
-	late(one)
-	want("the late answer", one, "1")
-	late(one)
-	go func() { blocked <- struct{}{} }()
-	want("a file that has taken its place", other, "3")
-	mu.Lock()
-	now = now.Add(maxResultAge + 1)
-	mu.Unlock()
-	go func() { blocked <- struct{}{} }()
-	want("an answer that is too old", one, "4")
-	if len(r.late) != 0 {
-		t.Errorf("%d answers are kept", len(r.late))
-	}
-}
-
-// TestPipe reads a file for which the kernel itself blocks.
-func TestPipe(t *testing.T) {
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := unix.Mkfifo(pipe, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	r := newReader(readUpTo)
-	r.timeout = time.Millisecond
-	info := infoOf(t)
-	if _, err := r.content(pipe, info, 10); !errors.Is(err, errTimeout) {
-		t.Errorf("got %v, want %v", err, errTimeout)
-	}
-	if err := os.WriteFile(pipe, []byte("answer"), 0); err != nil {
-		t.Fatal(err)
-	}
-	var text string
-	eventually(t, "the answer is used", func() (ok bool) {
-		var err error
-		text, err = r.content(pipe, info, 10)
-		return err == nil
+		inTime := func(number int, text string) { time.AfterFunc(r.timeout/2, func() { kernel.reads[number-1] <- text }) }
+		want("no answer in time", one, "", 1)
+		want("still none", one, "", 1)
+		inTime(2, "2")
+		want("a file that has taken its place", other, "2", 2)
+		answer(1, "1")
+		want("the late answer", one, "1", 2)
+		want("it is used once", one, "", 3)
+		answer(3, "3")
+		inTime(4, "4")
+		want("a late answer about another file", other, "4", 4)
+		time.Sleep(maxResultAge + 1)
+		inTime(5, "5")
+		want("an answer that is too old", one, "5", 5)
+		if len(r.late) != 0 {
+			t.Errorf("%d answers are kept", len(r.late))
+		}
 	})
-	if text != "answer" {
-		t.Errorf("got %q", text)
-	}
 }

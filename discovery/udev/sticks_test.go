@@ -131,13 +131,13 @@ func TestStickComesBack(t *testing.T) {
 	m := newMachine(t, "sticks.txt")
 	h := m.handler()
 	l := discover(t, h, documented(t, sticksPage)["zwave"])
-	l.want("0658_0200 DEVNODE=/dev/ttyACM1 /dev/zwave->/dev/ttyACM1\n")
+	l.want(t, "0658_0200 DEVNODE=/dev/ttyACM1 /dev/zwave->/dev/ttyACM1\n")
 	m.unplug(cdcStick)
 	h.hub.publish(cdcStick)
-	l.want("")
+	l.want(t, "")
 	m.plug(cdcStick + "/tty/ttyACM2\n  subsystem class/tty\n  MAJOR=166\n  MINOR=2\n  DEVNAME=ttyACM2\n  db E:ID_SERIAL=0658_0200\n")
 	h.hub.publish(cdcStick + "/tty/ttyACM2")
-	l.want("0658_0200 DEVNODE=/dev/ttyACM2 /dev/zwave->/dev/ttyACM2\n")
+	l.want(t, "0658_0200 DEVNODE=/dev/ttyACM2 /dev/zwave->/dev/ttyACM2\n")
 }
 
 // TestCoralChangesItsIDs has a Coral that gets its firmware from the first program that uses
@@ -146,13 +146,13 @@ func TestCoralChangesItsIDs(t *testing.T) {
 	m := newMachine(t, "sticks.txt")
 	h := m.handler()
 	l := discover(t, h, documented(t, sticksPage)["coral"])
-	l.want("1-6 DEVNODE=/dev/bus/usb/001/007\n")
+	l.want(t, "1-6 DEVNODE=/dev/bus/usb/001/007\n")
 	m.unplug(coral)
 	h.hub.publish(coral)
-	l.want("")
+	l.want(t, "")
 	m.plug(coral + "\n  subsystem bus/usb\n  MAJOR=189\n  MINOR=7\n  DEVNAME=bus/usb/001/008\n  attr idVendor 18d1\n  attr idProduct 9302\n")
 	h.hub.publish(coral)
-	l.want("1-6 DEVNODE=/dev/bus/usb/001/008\n")
+	l.want(t, "1-6 DEVNODE=/dev/bus/usb/001/008\n")
 }
 
 // TestContainerPath compares the paths at which a container gets files: none is there twice.

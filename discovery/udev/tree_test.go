@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -29,17 +28,6 @@ func TestAttributes(t *testing.T) {
 	for _, name := range []string{"missing", "dir", "device", "outside", "writeonly", "module"} {
 		if got, found, err := m.tree().attribute(device, name); found || err != nil && !isAbsent(err) {
 			t.Errorf("%s is %q, %v; want none", name, got, err)
-		}
-	}
-}
-
-// TestExists takes a device for gone only if that is certain.
-func TestExists(t *testing.T) {
-	for err, want := range map[error]bool{nil: true, syscall.ENOENT: false, syscall.ENODEV: false, syscall.ENOMEM: true, syscall.EIO: true} {
-		read := newMachine(t).tree()
-		read.files.lstat = func(string) (os.FileInfo, error) { return nil, err }
-		if got := read.exists("/devices/a"); got != want {
-			t.Errorf("%v: %t, want %t", err, got, want)
 		}
 	}
 }

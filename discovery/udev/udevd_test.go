@@ -21,8 +21,8 @@ func TestUdevdInNamespaces(t *testing.T) {
 	h := New(Options{ScanInterval: time.Hour})
 	l := discover(t, h, rules(`SUBSYSTEM=="net", TAG=="live"`)+"properties: {LIVE: 'ENV{LIVE}'}")
 	without := discover(t, h, rules(`SUBSYSTEM=="net", KERNEL=="live*", TAG!="live"`))
-	l.want("")
-	without.want("")
+	l.want(t, "")
+	without.want(t, "")
 	run(t, "ip", "link", "add", "live0", "type", "veth", "peer", "name", "live1")
 	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", "live0").Run() }) // the namespace ends anyway
 	l.until("live0 LIVE=yes\nlive1 LIVE=yes\n")
@@ -31,17 +31,9 @@ func TestUdevdInNamespaces(t *testing.T) {
 	run(t, filepath.Join(udevd, "bin", "udevadm"), "control", "--reload")
 	trigger(t, udevd, []string{"/devices/virtual/net/live0"})
 	l.until("live0 LIVE=changed\nlive1 LIVE=yes\n")
-	without.quiet() // the devices were not judged before udevd
+	without.Quiet() // the devices were not judged before udevd
 	run(t, "ip", "link", "del", "live0")
 	l.until("")
-}
-
-// until waits for a list; others may come before.
-func (l *listener) until(text string) {
-	l.t.Helper()
-	for got := describe(l.next()); got != text; {
-		got = describe(l.next())
-	}
 }
 
 func write(t testing.TB, file, text string) {

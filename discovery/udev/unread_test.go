@@ -2,8 +2,6 @@ package udev
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -25,23 +23,18 @@ func TestUnreadFiles(t *testing.T) {
 		rule, file string
 		err        error
 	}{
-		"an attribute, EIO":                  {stickRule, "3-1/idProduct", syscall.EIO},
-		"an attribute, EINTR":                {stickRule, "3-1/idProduct", syscall.EINTR},
-		"an attribute, EAGAIN":               {stickRule, "3-1/idProduct", syscall.EAGAIN},
-		"an attribute, no descriptors":       {stickRule, "3-1/idProduct", syscall.EMFILE},
-		"an attribute, none on the node":     {stickRule, "3-1/idProduct", syscall.ENFILE},
-		"an attribute that a property has":   {stickRule, "3-1/manufacturer", syscall.EIO},
-		"an attribute that must differ":      {`SUBSYSTEM=="tty", KERNEL=="ttyUSB0", ATTRS{idProduct}!="0000"`, "3-1/idProduct", syscall.EIO},
-		"the kernel's properties":            {stickRule, "/ttyUSB0/uevent", syscall.EMFILE},
-		"the kernel's properties in a rule":  {`SUBSYSTEM=="tty", ENV{MAJOR}=="188", ENV{MINOR}=="0"`, "/ttyUSB0/uevent", syscall.EIO},
-		"the kernel's properties, for a tag": {`SUBSYSTEM=="tty", TAG=="seat"`, "/ttyUSB0/uevent", syscall.EMFILE},
-		"udev's entry":                       {stickRule, "data/c188:0", syscall.EMFILE},
-		"udev's entry in a rule":             {`SUBSYSTEM=="tty", ENV{ID_SERIAL_SHORT}=="0a1b2c3d4e5f"`, "data/c188:0", syscall.EINTR},
-		"udev's entry with a missing tag":    {`SUBSYSTEM=="tty", KERNEL=="ttyUSB0", TAG!="x"`, "data/c188:0", syscall.ENFILE},
-		"the link of its subsystem":          {stickRule, "/tty/ttyUSB0/subsystem", syscall.ENOMEM},
-		"the link of an ancestor's driver":   {`KERNEL=="ttyUSB0", SUBSYSTEM=="tty", DRIVERS=="cp210x"`, "/driver", syscall.ENOMEM},
-		"a link as an attribute":             {`KERNEL=="ttyUSB0", SUBSYSTEM=="tty", ATTRS{driver}=="cp210x"`, "/driver", syscall.EIO},
-		"the link of its group":              {stickRule, "iommu_group", syscall.EIO},
+		"an attribute, EIO":                 {stickRule, "3-1/idProduct", syscall.EIO},
+		"an attribute, no descriptors":      {stickRule, "3-1/idProduct", syscall.EMFILE},
+		"an attribute that a property has":  {stickRule, "3-1/manufacturer", syscall.EIO},
+		"an attribute that must differ":     {`SUBSYSTEM=="tty", KERNEL=="ttyUSB0", ATTRS{idProduct}!="0000"`, "3-1/idProduct", syscall.EIO},
+		"the kernel's properties":           {stickRule, "/ttyUSB0/uevent", syscall.EMFILE},
+		"the kernel's properties in a rule": {`SUBSYSTEM=="tty", ENV{MAJOR}=="188", ENV{MINOR}=="0"`, "/ttyUSB0/uevent", syscall.EIO},
+		"udev's entry":                      {stickRule, "data/c188:0", syscall.EMFILE},
+		"udev's entry with a missing tag":   {`SUBSYSTEM=="tty", KERNEL=="ttyUSB0", TAG!="x"`, "data/c188:0", syscall.ENFILE},
+		"the link of its subsystem":         {stickRule, "/tty/ttyUSB0/subsystem", syscall.ENOMEM},
+		"the link of an ancestor's driver":  {`KERNEL=="ttyUSB0", SUBSYSTEM=="tty", DRIVERS=="cp210x"`, "/driver", syscall.ENOMEM},
+		"a link as an attribute":            {`KERNEL=="ttyUSB0", SUBSYSTEM=="tty", ATTRS{driver}=="cp210x"`, "/driver", syscall.EIO},
+		"the link of its group":             {stickRule, "iommu_group", syscall.EIO},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t, "serial.txt")
@@ -131,26 +124,6 @@ func TestGoneWhileUnread(t *testing.T) {
 	}
 }
 
-// TestGoneWhileRead removes a device while its driver works on the answer.
-func TestGoneWhileRead(t *testing.T) {
-	m := newMachine(t, "serial.txt")
-	read, fault, _ := m.faulty()
-	read.reader.timeout = time.Hour
-	f := newFinder(read, parse(t, rules(stickRule)))
-	m.must(f.scan(t.Context(), time.Now()))
-	before := fault.begun("3-1/idProduct")
-	answer, done := fault.block("3-1/idProduct"), make(chan bool)
-	defer answer()
-	go func() { done <- f.refresh(t.Context(), time.Now(), []string{knownTTY}) }()
-	eventually(t, "the attribute is read", func() bool { return fault.begun("3-1/idProduct") > before })
-	m.unplug(usbStick)
-	fault.set("3-1/idProduct", syscall.EIO)
-	answer()
-	if <-done; len(f.matches) != 0 || len(f.undecided) != 0 {
-		t.Errorf("%v, %v", f.matches, f.undecided)
-	}
-}
-
 // TestUnreadLists makes lists of sysfs fail. Known devices stay, and are kept up to date.
 func TestUnreadLists(t *testing.T) {
 	for _, file := range []string{"/class", "/bus", "/class/tty", "class/tty/ttyUSB1"} {
@@ -206,25 +179,5 @@ func TestDriverFails(t *testing.T) {
 		if got, want := f.matches[knownTTY] != nil, tc.rule == stickRule; got != want || len(f.undecided) > 0 {
 			t.Errorf("%s: afterwards: found: %t, undecided: %v", tc.reason, got, f.undecided)
 		}
-	}
-}
-
-// TestNoDescriptors lets the process run out of file descriptors.
-func TestNoDescriptors(t *testing.T) {
-	m := newMachine(t, "serial.txt")
-	f := newFinder(m.tree(), parse(t, rules(`SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"`)))
-	m.must(f.scan(t.Context(), time.Now()))
-	var limit syscall.Rlimit
-	m.must(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
-	m.must(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: limit.Max}))
-	refreshed := f.refresh(t.Context(), time.Now(), []string{usbStick})
-	scanned := f.scan(t.Context(), time.Now())
-	m.must(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
-	if refreshed || scanned == nil || f.matches[knownTTY] == nil {
-		t.Errorf("refreshed: %t, scanned: %v, matches: %v", refreshed, scanned, f.matches)
-	}
-	m.must(os.RemoveAll(filepath.Join(m.sys, usbStick)))
-	if f.refresh(t.Context(), time.Now(), []string{usbStick}); f.matches[knownTTY] != nil {
-		t.Error("it is gone, but still listed")
 	}
 }

@@ -3,143 +3,113 @@ package udev
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
-
-// waiting is a machine with udevd and a finder that has scanned it.
-type waiting struct {
-	*machine
-	finder *finder
-	now    time.Time
-}
 
 // newTTY is a device that is plugged in during the tests.
 const (
 	newTTY     = "/devices/pci0000:00/0000:00:14.0/usb3/3-2/3-2:1.0/ttyUSB9/tty/ttyUSB9"
 	newTTYText = newTTY + "\n  subsystem class/tty\n  MAJOR=188\n  MINOR=9\n  DEVNAME=ttyUSB9\n"
+	// newInterface has no device file.
+	newInterface = "/devices/pci0000:00/0000:00:14.0/usb3/3-2/3-2:1.0"
 )
 
-func newWaiting(t *testing.T, rule string) *waiting {
-	t.Helper()
-	m := newMachine(t, "serial.txt")
-	m.startUdevd()
-	w := &waiting{machine: m, finder: newFinder(m.tree(), parse(t, rules(rule))), now: time.Now()}
-	w.must(w.finder.scan(t.Context(), w.now))
-	return w
-}
+// TestWaitForUdevd plays scripts about a device on a machine with udevd: newTTY, or another one.
+//
+//	start, stop     the handler starts, and scans; udevd has ended
+//	plug, unplug    the device
+//	store E:A=1     udevd has seen it, and stores an entry; drop removes that
+//	event           an event of the device, now, or "early" or "late": shortly before or after udevdTimeout
+//	scan, again     a scan, or a look at what is undecided, without an event
+//	found, missing, waiting
+//	                what the handler thinks of the device; settled if none is undecided
+func TestWaitForUdevd(t *testing.T) {
+	const before = "plug; start; waiting; store E:ID_SERIAL=x; again; found; settled"
+	for name, tc := range map[string]struct{ rule, device, script string }{
+		"it is not judged before udevd has seen it": {`KERNEL=="ttyUSB9", ENV{IGNORE}!="1"`, newTTY,
+			"start; plug; event; waiting; event early; waiting; store E:IGNORE=1; event early; missing; " +
+				"store E:IGNORE=0; event early; found; settled"},
+		"udevd never sees it": {`KERNEL=="ttyUSB9", TAG!="x"`, newTTY,
+			"start; plug; event; waiting; again late; found; event late; found"},
+		"a scan finds it, and it goes": {`KERNEL=="ttyUSB9", TAG!="x"`, newTTY, "start; plug; scan; waiting; unplug; scan; settled"},
+		"it stays while udevd replaces its entry": {`KERNEL=="ttyUSB0", ENV{ID_SERIAL}=="Silicon*", SUBSYSTEM=="tty"`, knownTTY,
+			"start; found; drop; event; found; store E:ID_SERIAL=Other; event; missing"},
+		// The handler may start while udevd still works, as when the machine boots.
+		"a start before it has a property": {`KERNEL=="ttyUSB9", ENV{ID_SERIAL}=="x"`, newTTY, before},
+		"a start before it lacks a tag":    {`KERNEL=="ttyUSB9", TAG!="x"`, newTTY, before},
 
-// check refreshes a device some time after the start.
-func (w *waiting) check(devPath string, after time.Duration, want bool) {
-	w.t.Helper()
-	w.finder.refresh(w.t.Context(), w.now.Add(after), []string{devPath})
-	if got := w.finder.matches[devPath] != nil; got != want {
-		w.t.Errorf("after %v: found: %t, want %t", after, got, want)
-	}
-}
-
-// A new device is not judged before udevd has seen it.
-func TestWaitForEntry(t *testing.T) {
-	w := newWaiting(t, `KERNEL=="ttyUSB9", ENV{ID_MM_DEVICE_IGNORE}!="1"`)
-	w.plug(newTTYText)
-	w.check(newTTY, 0, false)
-	w.check(newTTY, udevdTimeout-1, false)
-	if since := w.finder.undecided[newTTY]; !since.Equal(w.now) {
-		t.Errorf("it is undecided since %v", since)
-	}
-	w.store(newTTY, "E:ID_MM_DEVICE_IGNORE=1\n")
-	w.check(newTTY, udevdTimeout-1, false)
-	w.store(newTTY, "E:ID_MM_DEVICE_IGNORE=0\n")
-	w.check(newTTY, udevdTimeout-1, true)
-	if len(w.finder.undecided) > 0 {
-		t.Error("the device still waits")
-	}
-}
-
-func TestUdevdNeverSeesADevice(t *testing.T) {
-	w := newWaiting(t, `KERNEL=="ttyUSB9", TAG!="x"`)
-	w.plug(newTTYText)
-	w.check(newTTY, 0, false)
-	w.must(w.finder.again(t.Context(), w.now.Add(udevdTimeout))) // without an event
-	if w.finder.matches[newTTY] == nil {
-		t.Error("it is not found without udevd")
-	}
-	w.check(newTTY, udevdTimeout+1, true)
-}
-
-func TestScanFindsADeviceThatUdevdHasNotSeen(t *testing.T) {
-	w := newWaiting(t, `KERNEL=="ttyUSB9", TAG!="x"`)
-	w.plug(newTTYText)
-	if err := w.finder.scan(t.Context(), w.now); err != nil || w.finder.matches[newTTY] != nil {
-		t.Errorf("found: %t, %v", w.finder.matches[newTTY] != nil, err)
-	}
-	w.unplug(newTTY)
-	w.must(os.Remove(filepath.Join(w.sys, "class/tty/ttyUSB9"))) // nothing leads to it any longer
-	if err := w.finder.scan(t.Context(), w.now); err != nil || len(w.finder.undecided) > 0 {
-		t.Errorf("it still waits: %v, %v", w.finder.undecided, err)
-	}
-}
-
-// While udevd replaces an entry, the device stays.
-func TestEntryIsReplaced(t *testing.T) {
-	w := newWaiting(t, `KERNEL=="ttyUSB0", ENV{ID_SERIAL}=="Silicon*", SUBSYSTEM=="tty"`)
-	const known = stickTTY + "/tty/ttyUSB0"
-	w.must(os.Remove(filepath.Join(w.run, "data", "c188:0")))
-	w.check(known, 0, true)
-	w.store(known, "E:ID_SERIAL=Other\n")
-	w.check(known, 0, false)
-}
-
-// The handler may start while udevd still works, as when the machine boots: the first list
-// must not lack a device because of that.
-func TestStartBeforeUdevdHasFinished(t *testing.T) {
-	for name, rule := range map[string]string{
-		"a property that it will have": `KERNEL=="ttyUSB9", ENV{ID_SERIAL}=="x"`,
-		"a tag that it lacks":          `KERNEL=="ttyUSB9", TAG!="x"`,
+		"a rule about the kernel only":          {`KERNEL=="ttyUSB9", ATTRS{idVendor}=="0403"`, newTTY, "start; plug; event; found"},
+		"what udev does not change":             {`KERNEL=="ttyUSB9", ENV{MAJOR}=="188"`, newTTY, "start; plug; event; found"},
+		"a device that has no device file":      {`KERNEL=="3-2:1.0", TAG!="x"`, newInterface, "start; plug; event; found"},
+		"a machine on which udevd does not run": {`KERNEL=="ttyUSB9", TAG!="x"`, newTTY, "stop; start; plug; event; found"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t, "serial.txt")
-			m.startUdevd()
-			m.plug(newTTYText)
-			f := newFinder(m.tree(), parse(t, rules(rule)))
-			m.must(f.scan(t.Context(), time.Now()))
-			if _, isOpen := f.undecided[newTTY]; !isOpen {
-				t.Errorf("it does not wait: %v", f.matches)
-			}
-			m.store(newTTY, "E:ID_SERIAL=x\n")
-			m.must(f.again(t.Context(), time.Now()))
-			if f.matches[newTTY] == nil || len(f.undecided) > 0 {
-				t.Errorf("found %v, undecided %v", f.matches, f.undecided)
+			w := &waiting{machine: newMachine(t, "serial.txt"), now: time.Now(), device: tc.device}
+			w.startUdevd()
+			w.finder = newFinder(w.tree(), parse(t, rules(tc.rule)))
+			for step := range strings.SplitSeq(tc.script, "; ") {
+				verb, rest, _ := strings.Cut(step, " ")
+				w.play(verb, rest)
 			}
 		})
 	}
 }
 
-// A device that udevd never sees delays the first list, but not for ever.
-func TestStartWithoutAnEntry(t *testing.T) {
-	m := newMachine(t, "serial.txt")
-	m.startUdevd()
-	m.plug(newTTYText)
-	l := discover(t, m.handler(), rules(`SUBSYSTEM=="tty", KERNEL=="ttyUSB9|ttyUSB0", ENV{ID_SERIAL}!="x"`))
-	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\nttyUSB9 DEVNODE=/dev/ttyUSB9\n")
+// waiting is a machine with udevd, and a finder.
+type waiting struct {
+	*machine
+
+	finder *finder
+	now    time.Time
+	device string
 }
 
-func TestNobodyWaitsForNothing(t *testing.T) {
-	w := newWaiting(t, `KERNEL=="ttyUSB9", ATTRS{idVendor}=="0403"`) // of the kernel only
-	w.plug(newTTYText)
-	w.check(newTTY, 0, true)
-
-	w = newWaiting(t, `KERNEL=="ttyUSB9", ENV{MAJOR}=="188"`) // which udev does not change
-	w.plug(newTTYText)
-	w.check(newTTY, 0, true)
-
-	const interfaceOfStick = "/devices/pci0000:00/0000:00:14.0/usb3/3-2/3-2:1.0" // it has no device file
-	w = newWaiting(t, `KERNEL=="3-2:1.0", TAG!="x"`)
-	w.plug(interfaceOfStick + "\n  subsystem bus/usb\n")
-	w.check(interfaceOfStick, 0, true)
-
-	w = newWaiting(t, `KERNEL=="ttyUSB9", TAG!="x"`)
-	w.must(os.Remove(filepath.Join(w.run, "control"))) // udevd does not run
-	w.plug(newTTYText)
-	w.check(newTTY, 0, true)
+// play does one step of a script.
+func (w *waiting) play(verb, rest string) {
+	w.t.Helper()
+	ctx, at := w.t.Context(), w.now.Add(map[string]time.Duration{"early": udevdTimeout - 1, "late": udevdTimeout + 1}[rest])
+	_, isUndecided := w.finder.undecided[w.device]
+	isFound := w.finder.matches[w.device] != nil
+	switch verb {
+	case "start", "scan":
+		w.must(w.finder.scan(ctx, w.now))
+	case "stop":
+		w.must(os.Remove(filepath.Join(w.run, "control")))
+	case "plug":
+		if w.device == newInterface {
+			w.plug(newInterface + "\n  subsystem bus/usb\n")
+		} else {
+			w.plug(newTTYText)
+		}
+	case "unplug":
+		w.unplug(w.device)
+		w.must(os.Remove(filepath.Join(w.sys, "class/tty/ttyUSB9"))) // nothing leads to it any longer
+	case "store":
+		w.store(w.device, rest+"\n")
+	case "drop":
+		w.must(os.Remove(filepath.Join(w.run, "data", "c188:0")))
+	case "event":
+		w.finder.refresh(ctx, at, []string{w.device})
+	case "again":
+		w.must(w.finder.again(ctx, at))
+	case "found", "missing", "waiting":
+		got := "missing"
+		switch {
+		case isUndecided && !isFound:
+			got = "waiting"
+		case isFound:
+			got = "found"
+		}
+		if got != verb {
+			w.t.Errorf("it is %s, want %s; undecided: %t", got, verb, isUndecided)
+		}
+	case "settled":
+		if len(w.finder.undecided) > 0 {
+			w.t.Errorf("undecided are %v", w.finder.undecided)
+		}
+	default:
+		w.t.Fatalf("unknown step %q", verb)
+	}
 }

@@ -32,7 +32,7 @@ func TestManyProperties(t *testing.T) {
 	all := ", properties: {" + strings.Join(properties, ", ") + "}"
 	for devices, want := range map[int]int{4: 4, 40: 0} {
 		wanted := strings.Replace(urlsOf(newSite(t, long), devices), ", properties: {A: a}", all, 1)
-		if found := discover(t, wanted, nil).next(); len(found) != want {
+		if found := discover(t, wanted, nil).Next(); len(found) != want {
 			t.Errorf("found %d of %d devices with 400 KiB each, want %d", len(found), devices, want)
 		}
 	}
@@ -60,35 +60,11 @@ func TestOthersDevicesHang(t *testing.T) {
 			t.Fatalf("%d requests, want %d", requests.Load(), maxRequests)
 		}
 	}
-	if found := discover(t, urlsOf(newSite(t, body(`{"a": 1}`)), 3), nil).next(); len(found) != 3 {
+	if found := discover(t, urlsOf(newSite(t, body(`{"a": 1}`)), 3), nil).Next(); len(found) != 3 {
 		t.Errorf("found %d devices", len(found))
 	}
 	if n := requests.Load(); n != maxRequests {
 		t.Errorf("%d requests at the same time for one Configuration, want %d", n, maxRequests)
-	}
-}
-
-// TestHangingDevices has devices behind a gateway that accept requests and do not answer:
-// as many as there may be requests to a host.
-func TestHangingDevices(t *testing.T) {
-	const healthy = 28
-	hang := make(chan struct{})
-	gateway := newSite(t, func(_ http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/hangs") {
-			<-hang
-		}
-	})
-	t.Cleanup(func() { close(hang) })
-	var urls []string
-	for i := range maxHostRequests {
-		urls = append(urls, fmt.Sprintf("%s/hangs/%d", gateway.URL, i))
-	}
-	for i := range healthy {
-		urls = append(urls, fmt.Sprintf("%s/%d", gateway.URL, i))
-	}
-	d := discover(t, "{urls: ["+strings.Join(urls, ", ")+"], timeoutSeconds: 2, misses: 1}", nil)
-	if found := d.next(); len(found) != healthy {
-		t.Errorf("found %d devices, want %d", len(found), healthy)
 	}
 }
 
@@ -105,24 +81,11 @@ func TestOneHost(t *testing.T) {
 		}
 	})
 	wanted := strings.Replace(urlsOf(gateway, maxRequests), ", properties: {A: a}", "", 1)
-	if found := discover(t, wanted, nil).next(); len(found) != maxRequests {
+	if found := discover(t, wanted, nil).Next(); len(found) != maxRequests {
 		t.Errorf("found %d devices, want %d", len(found), maxRequests)
 	}
 	if n := most.Load(); n > maxHostRequests {
 		t.Errorf("%d requests to a host at the same time, want %d", n, maxHostRequests)
-	}
-}
-
-// TestLargePage checks that the size of a page does not matter if nothing in it does.
-func TestLargePage(t *testing.T) {
-	page := newSite(t, body(strings.Repeat("<p>", int(deviceKind.maxBytes))))
-	for _, tc := range []struct {
-		details string
-		want    int
-	}{{"urls: [" + page.URL + "]", 1}, {"urls: [" + page.URL + "]\nproperties: {A: a}", 0}} {
-		if found := discover(t, tc.details, nil).next(); len(found) != tc.want {
-			t.Errorf("%s: found %d devices, want %d", tc.details, len(found), tc.want)
-		}
 	}
 }
 

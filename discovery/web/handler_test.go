@@ -1,9 +1,7 @@
 package web
 
 import (
-	"context"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -17,75 +15,19 @@ import (
 	"go.uber.org/goleak"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/handlertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// discovered runs a handler until the test ends.
-type discovered struct {
-	t     *testing.T
-	lists chan []discovery.Device
-	ended chan error
-}
-
-// discover runs a handler with a short interval.
-func discover(t *testing.T, details string, properties map[string][]byte) *discovered {
+// discover runs a handler with a short interval until the test ends.
+func discover(t *testing.T, details string, properties map[string][]byte) *handlertest.Call {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	d := &discovered{t: t, lists: make(chan []discovery.Device, 100), ended: make(chan error, 1)}
-	go func() {
-		handler := Handler{Log: slog.New(slog.DiscardHandler), maxSecondScan: 2 * time.Second}
-		d.ended <- handler.Discover(ctx, discovery.Request{Details: details, Properties: properties},
-			func(devices []discovery.Device) error {
-				d.lists <- devices
-				return nil
-			})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		err := <-d.ended
-		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Logf("ended by %v", err)
-		}
-	})
-	return d
+	handler := Handler{Log: slog.New(slog.DiscardHandler), maxSecondScan: 2 * time.Second}
+	return handlertest.Open(t, handler, discovery.Request{Details: details, Properties: properties})
 }
 
-// next returns the next list.
-func (d *discovered) next() []discovery.Device {
-	d.t.Helper()
-	select {
-	case devices := <-d.lists:
-		return devices
-	case err := <-d.ended:
-		d.ended <- err
-		d.t.Fatalf("ended by %v", err)
-	case <-time.After(20 * time.Second):
-		d.t.Fatal("no list within 20 s")
-	}
-	return nil
-}
-
-// failure returns the error that ends the handler.
-func (d *discovered) failure() error {
-	d.t.Helper()
-	select {
-	case err := <-d.ended:
-		d.ended <- err
-		return err
-	case <-time.After(20 * time.Second):
-		d.t.Fatal("still running after 20 s")
-		return nil
-	}
-}
-
-func idsOf(devices []discovery.Device) string {
-	var ids []string
-	for _, device := range devices {
-		ids = append(ids, device.ID)
-	}
-	return strings.Join(ids, " ")
-}
+func ids(devices []discovery.Device) string { return strings.Join(handlertest.IDs(devices), " ") }
 
 // site is a web server whose responses a test chooses by path.
 type site struct {
@@ -115,21 +57,21 @@ func TestADeviceExistsWhileItResponds(t *testing.T) {
 	device := newSite(t, body(`{"state": "ready", "info": {"model": "X1"}}`))
 	d := discover(t, fmt.Sprintf(`{urls: [%s/], intervalSeconds: 1, misses: 2, properties: {MODEL: info.model},
 		expect: {path: state, values: [ready]}}`, device.URL), nil)
-	first := d.next()
-	if idsOf(first) != device.URL+"/" || first[0].Properties["MODEL"] != "X1" || first[0].Properties["HTTP_URL"] != device.URL+"/" ||
+	first := d.Next()
+	if ids(first) != device.URL+"/" || first[0].Properties["MODEL"] != "X1" || first[0].Properties["HTTP_URL"] != device.URL+"/" ||
 		first[0].Properties["AKRI_HTTP_DEVICE_ENDPOINT"] != device.URL+"/" {
 		t.Fatalf("found %+v", first)
 	}
 	device.set(body(`{"state": "ready", "info": {"model": "X2"}}`))
-	if changed := d.next(); changed[0].Properties["MODEL"] != "X2" {
+	if changed := d.Next(); changed[0].Properties["MODEL"] != "X2" {
 		t.Fatalf("changed to %+v", changed)
 	}
 	device.set(body(`{"state": "off"}`))
-	if devices := d.next(); len(devices) != 0 {
+	if devices := d.Next(); len(devices) != 0 {
 		t.Fatalf("still there: %+v", devices)
 	}
 	device.set(body(`{"state": "ready"}`))
-	if devices := d.next(); len(devices) != 1 || devices[0].Properties["MODEL"] != "" {
+	if devices := d.Next(); len(devices) != 1 || devices[0].Properties["MODEL"] != "" {
 		t.Fatalf("back as %+v", devices)
 	}
 }
@@ -151,21 +93,37 @@ func TestFailuresAfterAStart(t *testing.T) {
 				}
 			})
 			d := discover(t, fmt.Sprintf("{urls: [%s, %s], intervalSeconds: 3600}", healthy.URL, failing.URL), nil)
-			if got := idsOf(d.next()); got != healthy.URL || bad.Load() != 1 {
+			if got := ids(d.Next()); got != healthy.URL || bad.Load() != 1 {
 				t.Errorf("the first list has %q after %d requests", got, bad.Load())
 			}
-			if devices := d.next(); len(devices) != 2 || bad.Load() != 2 || good.Load() != 2 {
+			if devices := d.Next(); len(devices) != 2 || bad.Load() != 2 || good.Load() != 2 {
 				t.Errorf("found %+v after %d and %d requests, want both devices after two", devices, good.Load(), bad.Load())
 			}
 		})
 	}
 }
 
-// The first list is sent even if it is empty.
-func TestNoDevice(t *testing.T) {
-	device := newSite(t, status(http.StatusNotFound))
-	if devices := discover(t, "urls: ["+device.URL+"]", nil).next(); len(devices) != 0 {
-		t.Errorf("found %+v", devices)
+// TestResponses checks which responses make a device; the first list is sent even without any.
+func TestResponses(t *testing.T) {
+	large := body(strings.Repeat("<p>", int(deviceKind.maxBytes)))
+	for name, tc := range map[string]struct {
+		answer  http.HandlerFunc
+		details string
+		want    int
+	}{
+		"an error":                                {status(http.StatusNotFound), "", 0},
+		"a status that is expected":               {status(http.StatusNotFound), "expect: {status: [404]}", 1},
+		"a value that is an object":               {body(`{"a": {"b": 1}}`), "expect: {path: a}", 1},
+		"a value that is null":                    {body(`{"a": null}`), "expect: {path: a}", 1},
+		"no value":                                {body(`{"b": 1}`), "expect: {path: a}", 0},
+		"a large page of which nothing is needed": {large, "", 1},
+		"a large page for a property":             {large, "properties: {A: a}", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if found := discover(t, "urls: ["+newSite(t, tc.answer).URL+"]\n"+tc.details, nil).Next(); len(found) != tc.want {
+				t.Errorf("found %d devices, want %d", len(found), tc.want)
+			}
+		})
 	}
 }
 
@@ -183,7 +141,7 @@ func TestIndexes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			index := newSite(t, body(tc.response))
 			d := discover(t, fmt.Sprintf("index: {url: %s, %s}", index.URL, tc.keys), nil)
-			if got := idsOf(d.next()); got != tc.want {
+			if got := ids(d.Next()); got != tc.want {
 				t.Errorf("found %q, want %q", got, tc.want)
 			}
 		})
@@ -193,20 +151,18 @@ func TestIndexes(t *testing.T) {
 func TestADeviceLeavesTheIndex(t *testing.T) {
 	index := newSite(t, body("http://a/\nhttp://b/"))
 	d := discover(t, "index: {url: "+index.URL+"}\nintervalSeconds: 1", nil)
-	if got := idsOf(d.next()); got != "http://a/ http://b/" {
+	if got := ids(d.Next()); got != "http://a/ http://b/" {
 		t.Fatalf("found %q", got)
 	}
 	index.set(body("http://b/"))
-	if got := idsOf(d.next()); got != "http://b/" {
+	if got := ids(d.Next()); got != "http://b/" {
 		t.Fatalf("found %q", got)
 	}
 	index.set(status(http.StatusInternalServerError))
-	if err := d.failure(); !strings.Contains(err.Error(), "unexpected status 500") || !strings.Contains(err.Error(), index.URL) {
+	if err := d.Err(); !strings.Contains(err.Error(), "unexpected status 500") || !strings.Contains(err.Error(), index.URL) {
 		t.Errorf("ended by %v", err)
 	}
-	if len(d.lists) != 0 {
-		t.Errorf("a failing index sent %+v", <-d.lists)
-	}
+	d.Quiet()
 }
 
 func TestRefusals(t *testing.T) {
@@ -229,24 +185,11 @@ func TestRefusals(t *testing.T) {
 			if strings.HasPrefix(name, "two") {
 				properties["token"], properties["username"] = []byte("s3cret"), []byte("u")
 			}
-			err := discover(t, tc.details, properties).failure()
+			err := discover(t, tc.details, properties).Err()
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("ended by %v, want %q", err, tc.want)
 			}
 		})
-	}
-}
-
-// A server that accepts the connection and never responds holds nothing up for longer than
-// the timeout.
-func TestSlowDevice(t *testing.T) {
-	hang := make(chan struct{})
-	slow := newSite(t, func(http.ResponseWriter, *http.Request) { <-hang })
-	t.Cleanup(func() { close(hang) })
-	quick := newSite(t, body("ok"))
-	d := discover(t, fmt.Sprintf("{urls: [%s, %s], timeoutSeconds: 1, misses: 1}", slow.URL, quick.URL), nil)
-	if got := idsOf(d.next()); got != quick.URL {
-		t.Errorf("found %q, want %q", got, quick.URL)
 	}
 }
 
@@ -266,7 +209,7 @@ func TestCredentials(t *testing.T) {
 	})
 	d := discover(t, "index: {url: "+index.URL+"}\nexpect: {status: [200]}",
 		map[string][]byte{"username": []byte("u"), "password": []byte("p")})
-	if devices := d.next(); len(devices) != 2 {
+	if devices := d.Next(); len(devices) != 2 {
 		t.Fatalf("found %+v", devices)
 	}
 	var all []string
@@ -292,7 +235,7 @@ func TestTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := discover(t, "urls: ["+server.URL+"]\n"+tc.tls, map[string][]byte{"ca": ca})
-			if devices := d.next(); len(devices) != tc.want {
+			if devices := d.Next(); len(devices) != tc.want {
 				t.Errorf("found %+v, want %d devices", devices, tc.want)
 			}
 		})

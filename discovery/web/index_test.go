@@ -71,33 +71,3 @@ func TestHeaders(t *testing.T) {
 		t.Error("long headers are read")
 	}
 }
-
-// TestExpectedValue checks that without values, a path must only exist, whatever is there.
-func TestExpectedValue(t *testing.T) {
-	for text, want := range map[string]int{`{"a": {"b": 1}}`: 1, `{"a": null}`: 1, `{"b": 1}`: 0} {
-		device := newSite(t, body(text))
-		if found := discover(t, "urls: ["+device.URL+"]\nexpect: {path: a}\nmisses: 1", nil).next(); len(found) != want {
-			t.Errorf("%s: found %d devices, want %d", text, len(found), want)
-		}
-	}
-}
-
-// TestIndexPlaces checks that an index counts as sixteen requests of devices.
-func TestIndexPlaces(t *testing.T) {
-	places := func(want int64) func(http.ResponseWriter, *http.Request) {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			for count, want := range map[int64]bool{sharedPlaces - want: true, sharedPlaces - want + 1: false} {
-				free := shared.TryAcquire(count)
-				if free {
-					shared.Release(count)
-				}
-				if free != want {
-					t.Errorf("%d places are free: %v, want %v", count, free, want)
-				}
-			}
-			fmt.Fprint(w, "[]")
-		}
-	}
-	discover(t, "index: {url: "+newSite(t, places(16)).URL+"}", nil).next()
-	discover(t, "urls: ["+newSite(t, places(1)).URL+"]", nil).next()
-}

@@ -58,11 +58,9 @@ func TestInNamespace(t *testing.T) {
 	ip(t, "link set lo up")
 	addInterface(t, "mdns0", "192.0.2.1/24")
 	addInterface(t, "mdns1", "198.51.100.1/24", "2001:db8::1/64")
-	t.Run("found on both interfaces", testBothInterfaces)
 	t.Run("IPv6 only", testIPv6)
 	t.Run("other programs", testOtherPrograms)
 	t.Run("foreign packets", testForeignPackets)
-	t.Run("a thousand services", testThousand)
 	t.Run("interfaces come and go", testInterfaces)
 }
 
@@ -159,14 +157,6 @@ func (r *responder) send(records []wire.Record) {
 	}
 }
 
-func (r *responder) goodbye() {
-	records := slices.Clone(r.device.Swap(&simulatedDevice{}).records)
-	for i := range records {
-		records[i].TTL = 0
-	}
-	r.send(records)
-}
-
 // browsing collects the lists of one query.
 type browsing struct {
 	t     *testing.T
@@ -219,37 +209,6 @@ func (b *browsing) until(what string, ok func([]Service) bool) {
 
 func webDevice(t *testing.T, name, address string) *simulatedDevice {
 	return newSimulation(t).service(0, name, "_http._tcp", address)
-}
-
-func testBothInterfaces(t *testing.T) {
-	first := respond(t, "mdns0", false, webDevice(t, "Both", "192.0.2.7"))
-	respond(t, "mdns1", false, webDevice(t, "Both", "198.51.100.7"))
-	browser := New(Options{})
-	b := browseIn(t, browser, Query{Types: []string{"_http._tcp"}})
-	b.await("Both._http._tcp.local both.local:80 [192.0.2.7 198.51.100.7]")
-	only := browseIn(t, browser, Query{Types: []string{"_http._tcp"}, Interfaces: func(i Interface) bool { return i.Name == "mdns1" }})
-	only.await("Both._http._tcp.local both.local:80 [198.51.100.7]")
-	began := time.Now()
-	first.goodbye()
-	b.await("Both._http._tcp.local both.local:80 [198.51.100.7]")
-	if took := time.Since(began); took < goodbyeDelay {
-		t.Errorf("the goodbye took effect after %v", took)
-	} else {
-		t.Logf("a goodbye takes %v", took)
-	}
-	b.stop()
-	began = time.Now()
-	newDevice := webDevice(t, "New", "192.0.2.8")
-	first.device.Store(newDevice)
-	again := browseIn(t, browser, Query{Types: []string{"_http._tcp"}})
-	again.until("New", func(services []Service) bool { return len(services) == 2 })
-	t.Logf("a first list takes %v", time.Since(began))
-	began = time.Now()
-	added := webDevice(t, "Added", "192.0.2.9")
-	first.device.Store(&simulatedDevice{records: slices.Concat(newDevice.records, added.records)})
-	first.send(added.records)
-	again.until("Added", func(services []Service) bool { return len(services) == 3 })
-	t.Logf("an announcement takes %v", time.Since(began))
 }
 
 func testIPv6(t *testing.T) {
@@ -380,18 +339,6 @@ func testForeignPackets(t *testing.T) {
 		inside.socket.conn.Close()
 		b.stop()
 	}
-}
-
-func testThousand(t *testing.T) {
-	all := &simulatedDevice{}
-	for i := range maxServices {
-		all.records = append(all.records, webDevice(t, fmt.Sprintf("Device %04d", i), fmt.Sprintf("192.0.2.%d", 2+i%250)).records...)
-	}
-	respond(t, "mdns0", false, all)
-	began := time.Now()
-	b := browseIn(t, New(Options{}), Query{Types: []string{"_http._tcp"}})
-	b.until("1000 services", func(services []Service) bool { return len(services) == maxServices })
-	t.Logf("1000 services after %v; the first questions take %v", time.Since(began), settleTime)
 }
 
 func testInterfaces(t *testing.T) {

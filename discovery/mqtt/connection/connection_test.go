@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/eclipse/paho.mqtt.golang/packets"
 	"go.uber.org/goleak"
+
+	"akri.sh/akri/discovery/handlertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -127,18 +128,6 @@ func TestSlowPacket(t *testing.T) {
 	})
 }
 
-// TestHugePacket checks that a packet that is skipped is not read into memory.
-func TestHugePacket(t *testing.T) {
-	c := reading([]byte{0x30, 0xff, 0xff, 0xff, 0x7f, 0}, nil)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	packet, err := c.Read()
-	runtime.ReadMemStats(&after)
-	if allocated := after.TotalAlloc - before.TotalAlloc; err == nil || allocated > 1<<20 {
-		t.Errorf("read %v, %v, and allocated %d bytes for 256 MiB that have not arrived", packet, err, allocated)
-	}
-}
-
 func TestViolations(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"QoS 1":                       encode(t, publish("a", "x", false, 1)),
@@ -179,31 +168,6 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// answer serves one connection with a fixed answer to CONNECT; nil for none.
-func answer(t *testing.T, data []byte) (address string) {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		_, _ = conn.Write(data)          // the client may be gone
-		_, _ = io.Copy(io.Discard, conn) // until the client closes the connection
-	}()
-	t.Cleanup(func() {
-		listener.Close()
-		<-done
-	})
-	return listener.Addr().String()
-}
-
 func TestDialFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer []byte
@@ -223,7 +187,11 @@ func TestDialFails(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			c, err := Dial(ctx, Options{Address: answer(t, tc.answer), ClientID: "c", Username: "me", Password: "secret", MaxPayload: 1})
+			address := handlertest.Listen(t, "127.0.0.1:0", func(conn net.Conn) {
+				_, _ = conn.Write(tc.answer)     // the client may be gone
+				_, _ = io.Copy(io.Discard, conn) // until the client closes the connection
+			})
+			c, err := Dial(ctx, Options{Address: address, ClientID: "c", Username: "me", Password: "secret", MaxPayload: 1})
 			if err == nil {
 				c.Close()
 			}

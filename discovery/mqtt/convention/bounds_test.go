@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -126,29 +125,4 @@ func TestLargeTexts(t *testing.T) {
 			t.Errorf("a long template has the effect %+v", effect)
 		}
 	})
-}
-
-// TestExpensive has messages that are as large as they may be, and cost the most: each component has
-// the availability of the device. They take less than a second; if that were parsed again for each
-// component, they would take minutes.
-func TestExpensive(t *testing.T) {
-	const room = maxPayload - 32<<10 // without the components
-	long := `{"t":"~/x","val_tpl":"{{ value` + strings.Repeat(" ", room/26) + `}}"},`
-	for name, list := range map[string]string{
-		"long templates": strings.Repeat(long, 25) + "0", "many items": strings.Repeat("0,", room/2) + "0",
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := parse(t, "convention: homeAssistant")
-			var components []string
-			for i := range maxComponents {
-				components = append(components, fmt.Sprintf(`"%d":{"~":"%d","p":"sensor"}`, i, i))
-			}
-			payload := `{"dev":{"ids":"d"},"avty":[` + list + `],"cmps":{` + strings.Join(components, ",") + "}}"
-			began := time.Now()
-			c.Apply(Message{"homeassistant/device/d/config", []byte(payload)}, epoch)
-			if took := time.Since(began); took > 10*time.Second || len(payload) > maxPayload {
-				t.Errorf("%d bytes took %v", len(payload), took)
-			}
-		})
-	}
 }

@@ -1,7 +1,6 @@
 package convention
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -330,18 +329,5 @@ func TestKept(t *testing.T) {
 		if c.End(); len(c.Devices()) != 1 {
 			t.Errorf("%s: the device is gone", payload)
 		}
-	}
-}
-
-// TestManyShare checks many entities that are one device only by a chain of shared identifiers.
-func TestManyShare(t *testing.T) {
-	c := parse(t, "convention: homeAssistant")
-	for i := range maxTopics {
-		link := i * 7919 % maxTopics // prime to the number
-		payload := fmt.Appendf(nil, `{"dev":{"ids":["i%d","i%d"]}}`, link, link+1)
-		c.Apply(Message{fmt.Sprintf("homeassistant/sensor/s%05d/config", i), payload}, epoch)
-	}
-	if devices := c.Devices(); len(devices) != 1 || devices[0].ID != "i0" {
-		t.Errorf("%d devices", len(devices))
 	}
 }

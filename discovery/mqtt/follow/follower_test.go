@@ -206,15 +206,6 @@ func TestLostMessages(t *testing.T) {
 	}
 }
 
-func TestHeal(t *testing.T) {
-	s := simulate(t, "convention: homie")
-	s.connect()
-	s.advance(quietTime)
-	s.retained["homie/a/$homie"], s.retained["homie/a/$state"] = "4", "ready" // the broker dropped the live messages
-	s.advance(relistInterval)
-	s.expect("a new list makes up for lost messages", "a")
-}
-
 // A broker under load must not be mistaken for one without devices.
 func TestSlowBroker(t *testing.T) {
 	s := simulate(t, "convention: homie")

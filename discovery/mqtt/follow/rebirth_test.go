@@ -76,20 +76,6 @@ func TestListBytes(t *testing.T) {
 	}
 }
 
-// TestEndlessLists checks that a device stays however many lists end before they are complete.
-func TestEndlessLists(t *testing.T) {
-	s := simulate(t, "convention: homie")
-	s.device("a", "ready")
-	s.connect()
-	s.advance(quietTime)
-	clear(s.retained)
-	for s.scans < 2+maxMisses {
-		s.follower.Message(convention.Message{Topic: "homie/x/$name", Payload: []byte("x")}, true, s.now)
-		s.advance(time.Second)
-	}
-	s.expect("what incomplete lists lack is kept", "a")
-}
-
 // TestRebirthIsLate has an edge node that connects to a restarted broker later than the handler.
 func TestRebirthIsLate(t *testing.T) {
 	s := simulate(t, "convention: sparkplug\nrebirth: true")

@@ -137,16 +137,3 @@ func FuzzChallenge(f *testing.F) {
 		}
 	})
 }
-
-func FuzzAnswer(f *testing.F) {
-	f.Add(200, okEnvelope)
-	f.Add(400, fault("ter:NotAuthorized"))
-	f.Add(200, `<!DOCTYPE a [<!ENTITY b "bb">]><a>&b;</a>`)
-	f.Fuzz(func(t *testing.T, status int, body string) {
-		answer, err := answerOf(reply{status: status, header: http.Header{}, body: []byte(body)})
-		if (err == nil) != (answer.Response.XMLName.Local != "") {
-			t.Fatalf("got %+v, %v", answer, err)
-		}
-		_, _ = Alive(err), Unauthorized(err)
-	})
-}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"akri.sh/akri/discovery/handlertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -69,7 +71,6 @@ var responseID = []byte{1, 0, 0xa9, 1} // of FindServers
 var otherRequest = message("MSGF", u32(9, 7, 1, 3), responseID, okHeader, u32(0))
 
 func (s script) serve(connection net.Conn) {
-	defer connection.Close()
 	for i, answer := range s.answers {
 		if readMessage(connection) != nil {
 			return
@@ -104,36 +105,32 @@ func readMessage(connection net.Conn) error {
 	return err
 }
 
-// find runs FindServers against a script, with a deadline.
-func (s script) find(t *testing.T, limit time.Duration) ([]Application, error) {
+// open opens a channel to a script.
+func (s script) open(ctx context.Context, t *testing.T) (*Channel, error) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address := handlertest.Listen(t, "127.0.0.1:0", s.serve)
+	connection, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		connection, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		s.serve(connection)
-	}()
-	defer func() { listener.Close(); <-ended }()
-	connection, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	channel, err := Open(ctx, connection, "opc.tcp://"+listener.Addr().String())
+	channel, err := Open(ctx, connection, "opc.tcp://"+address)
 	if err != nil {
 		connection.Close()
+	} else {
+		t.Cleanup(channel.Close)
+	}
+	return channel, err
+}
+
+// find runs FindServers against a script, with a deadline.
+func (s script) find(t *testing.T, limit time.Duration) (found []Application, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	channel, err := s.open(ctx, t)
+	if err != nil {
 		return nil, err
 	}
-	defer channel.Close()
-	var found []Application
 	err = channel.FindServers(func(a Application) { found = append(found, a) })
 	return found, err
 }
@@ -215,16 +212,9 @@ func TestCancel(t *testing.T) {
 // TestSecondCall makes two calls over a channel. The first answer has more chunks than its
 // list needs.
 func TestSecondCall(t *testing.T) {
-	client, server := net.Pipe()
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		second := message("MSGF", u32(9, 7, 2, 3), responseID, okHeader, u32(0))
-		script{answers: [][]byte{ack, opened, append(part('C', responseID, okHeader, u32(0)), part('F')...), second}, hold: true}.serve(server)
-	}()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	channel, err := Open(ctx, client, "opc.tcp://x")
+	second := message("MSGF", u32(9, 7, 2, 3), responseID, okHeader, u32(0))
+	s := script{answers: [][]byte{ack, opened, append(part('C', responseID, okHeader, u32(0)), part('F')...), second}, hold: true}
+	channel, err := s.open(t.Context(), t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,8 +223,6 @@ func TestSecondCall(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	channel.Close()
-	<-answered
 }
 
 // TestLongLists checks that a list with one element too many is refused when it begins.
@@ -261,20 +249,10 @@ func TestLongLists(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, server := net.Pipe()
-			answered := make(chan struct{})
-			go func() {
-				defer close(answered)
-				script{answers: [][]byte{ack, opened, tc.answer}, hold: true}.serve(server)
-			}()
-			defer func() { <-answered }()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			channel, err := Open(ctx, client, "opc.tcp://x")
+			channel, err := script{answers: [][]byte{ack, opened, tc.answer}, hold: true}.open(t.Context(), t)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer channel.Close()
 			if err := tc.call(channel); !errors.Is(err, ErrTooLarge) {
 				t.Errorf("got %v, want %v", err, ErrTooLarge)
 			}

@@ -148,7 +148,7 @@ func TestNodeIDs(t *testing.T) {
 	}
 }
 
-// TestAnnouncedSizes checks that a short answer that announces much costs no memory.
+// TestAnnouncedSizes has short answers that announce much; FuzzDecode checks what they cost.
 func TestAnnouncedSizes(t *testing.T) {
 	const okHeader = "0000000000000000" + "01000000" + "00000000" + "00" + "ffffffff" + "000000"
 	for name, tc := range map[string]struct {
@@ -169,14 +169,8 @@ func TestAnnouncedSizes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := allocated()
-			_, err = decodeAll(findServersResponseID, data)
-			used := allocated() - before
-			if !errors.Is(err, tc.want) {
+			if _, err = decodeAll(findServersResponseID, data); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
-			}
-			if used > 1<<20 {
-				t.Errorf("allocated %d bytes", used)
 			}
 		})
 	}
