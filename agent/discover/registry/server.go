@@ -146,7 +146,7 @@ func (s *registrationService) RegisterDiscoveryHandler(
 	if err := s.registry.Register(entry); err != nil {
 		s.registry.refuse(request.GetName(), err, time.Now())
 		code := codes.PermissionDenied
-		if errors.Is(err, errTooMany) || errors.Is(err, errTooOften) {
+		if errors.Is(err, errTooMany) {
 			code = codes.ResourceExhausted
 		}
 		return nil, status.Error(code, err.Error())

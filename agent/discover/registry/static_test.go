@@ -59,10 +59,6 @@ func TestStaticHandlersNeedPermission(t *testing.T) {
 func TestAStaticHandlerIsKnown(t *testing.T) {
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	endpoint := Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:1"}
-	// An earlier agent knew it by a registration.
-	if err := New(dir, anywhere, log).Register(Entry{Endpoint: endpoint}); err != nil {
-		t.Fatal(err)
-	}
 	static := Static{Name: "onvif", Address: endpoint.Address, Shared: true}
 	r := New(dir, anywhere, log, static)
 	known := func() bool {

@@ -28,7 +28,7 @@ func load(dir string) ([]Entry, error) {
 	}
 	var valid []Entry
 	for _, entry := range entries {
-		if _, err := checked(entry.Endpoint); err == nil && entry.Address != "" && len(valid) < maxEndpoints {
+		if _, err := checked(entry.Endpoint); err == nil && entry.Address != "" && !entry.Network && len(valid) < maxEndpoints {
 			valid = append(valid, entry)
 		}
 	}
