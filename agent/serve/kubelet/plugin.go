@@ -30,25 +30,31 @@ const (
 	maxRetryDelay = 10 * time.Second
 )
 
-// Plugin serves one resource to the kubelet, on one socket after another and
+// Serve serves a resource to the kubelet until ctx is done, on one socket after another and
 // never on two at the same time.
-type Plugin struct {
-	Resource  string
-	Server    deviceplugin.DevicePluginServer
-	Registrar *Registrar
-	Log       *slog.Logger
+func (r *Registrar) Serve(ctx context.Context, resource string, server deviceplugin.DevicePluginServer) {
+	p := plugin{resource: resource, server: server, Registrar: r, log: r.log.With("resource", resource)}
+	p.run(ctx)
 }
 
-// Run serves the resource until ctx is done.
-func (p *Plugin) Run(ctx context.Context) {
-	if err := checkName(p.Resource); err != nil {
-		p.Log.Error("The kubelet does not accept the name of the resource; it is not offered", "err", err)
+// plugin is a resource that is served.
+type plugin struct {
+	*Registrar
+
+	resource string
+	server   deviceplugin.DevicePluginServer
+	log      *slog.Logger
+}
+
+func (p *plugin) run(ctx context.Context) {
+	if err := checkName(p.resource); err != nil {
+		p.log.Error("The kubelet does not accept the name of the resource; it is not offered", "err", err)
 		<-ctx.Done()
 		return
 	}
 	failures := 0
 	for ctx.Err() == nil {
-		path, retry := p.Registrar.current()
+		path, retry := p.current()
 		start := time.Now()
 		err := p.attempt(ctx, path, retry)
 		switch {
@@ -62,7 +68,7 @@ func (p *Plugin) Run(ctx context.Context) {
 		}
 		delay := wait.Jitter(backoff.Delay(minRetryDelay, maxRetryDelay, failures), 0.1)
 		failures++
-		p.Log.Warn("The kubelet does not use this socket; trying another one", "path", path.String(), "err", err, "after", delay)
+		p.log.Warn("The kubelet does not use this socket; trying another one", "path", path.String(), "err", err, "after", delay)
 		select {
 		case <-ctx.Done():
 		case <-retry:
@@ -86,8 +92,8 @@ func checkName(resource string) error {
 // attempt serves on a new socket. It returns an error if the kubelet does not use
 // the socket or has abandoned it, and nil if another attempt is due. When it
 // returns, the kubelet's stream has ended and the socket is removed.
-func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-chan struct{}) error {
-	socket, err := socketPath(p.Registrar.dir(path), p.Resource)
+func (p *plugin) attempt(ctx context.Context, path registrationPath, retry <-chan struct{}) error {
+	socket, err := socketPath(p.dir(path), p.resource)
 	if err != nil {
 		return err
 	}
@@ -97,9 +103,9 @@ func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-cha
 	}
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
 	streams, failures := newStreamCount(), make(chan error, 1)
-	deviceplugin.RegisterDevicePluginServer(server, &connection{DevicePluginServer: p.Server, streams: streams})
+	deviceplugin.RegisterDevicePluginServer(server, &connection{DevicePluginServer: p.server, streams: streams})
 	if path == byWatcher {
-		registration.RegisterRegistrationServer(server, &announcement{resource: p.Resource, failures: failures})
+		registration.RegisterRegistrationServer(server, &announcement{resource: p.resource, failures: failures})
 	}
 	var served sync.WaitGroup
 	served.Go(func() {
@@ -116,21 +122,21 @@ func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-cha
 		_ = os.Remove(socket) // the listener removes it, unless it was replaced
 	}()
 	if path == byRegister {
-		if err := p.Registrar.register(ctx, p.Resource, socket); err != nil {
+		if err := p.register(ctx, p.resource, socket); err != nil {
 			return err
 		}
 	}
-	p.Log.Debug("Serving the resource", "path", path.String(), "socket", socket)
+	p.log.Debug("Serving the resource", "path", path.String(), "socket", socket)
 	return p.await(ctx, path, socket, retry, streams, failures)
 }
 
 // await returns when an attempt ends; see attempt.
-func (p *Plugin) await(
+func (p *plugin) await(
 	ctx context.Context, path registrationPath, socket string, retry <-chan struct{}, streams *streamCount, failures <-chan error,
 ) error {
-	timer := time.NewTimer(p.Registrar.timeout)
+	timer := time.NewTimer(p.timeout)
 	defer timer.Stop()
-	started := p.Registrar.nextStart()
+	started := p.nextStart()
 	for {
 		select {
 		case <-ctx.Done():
@@ -143,11 +149,11 @@ func (p *Plugin) await(
 			if deleted(socket) {
 				return errDeleted
 			}
-			started = p.Registrar.nextStart()
-			timer.Reset(p.Registrar.timeout)
+			started = p.nextStart()
+			timer.Reset(p.timeout)
 		case <-streams.changed:
 			if streams.open() > 0 {
-				p.Registrar.connected(path)
+				p.connected(path)
 				timer.Stop()
 				continue
 			}
@@ -157,15 +163,15 @@ func (p *Plugin) await(
 			if deleted(socket) {
 				return errDeleted
 			}
-			timer.Reset(p.Registrar.timeout)
+			timer.Reset(p.timeout)
 		case <-timer.C:
 			switch {
 			case streams.open() > 0:
-			case !p.Registrar.alive():
-				timer.Reset(p.Registrar.timeout) // the kubelet finds the socket when it starts
+			case !p.alive():
+				timer.Reset(p.timeout) // the kubelet finds the socket when it starts
 			default:
-				p.Registrar.missed()
-				return fmt.Errorf("the kubelet did not connect within %s", p.Registrar.timeout)
+				p.missed()
+				return fmt.Errorf("the kubelet did not connect within %s", p.timeout)
 			}
 		}
 	}

@@ -54,7 +54,6 @@ func serve(t *testing.T, k *kubelettest.Kubelet, timeout time.Duration, configur
 	for _, f := range configure {
 		f(r)
 	}
-	plugin := Plugin{Resource: camResource, Server: oneDevice{}, Registrar: r, Log: log}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -62,7 +61,7 @@ func serve(t *testing.T, k *kubelettest.Kubelet, timeout time.Duration, configur
 			t.Error(err)
 		}
 	})
-	running.Go(func() { plugin.Run(ctx) })
+	running.Go(func() { r.Serve(ctx, camResource, oneDevice{}) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
@@ -282,13 +281,10 @@ func TestPluginDirectoryReplaced(t *testing.T) {
 func TestNameTooLong(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})
 	var log strings.Builder
-	plugin := Plugin{
-		Resource: "akri.sh/" + strings.Repeat("x", 64), Server: oneDevice{}, Registrar: NewRegistrar(k.Dir(), slog.New(slog.DiscardHandler)),
-		Log: slog.New(slog.NewTextHandler(&log, nil)),
-	}
+	r := NewRegistrar(k.Dir(), slog.New(slog.NewTextHandler(&log, nil)))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	plugin.Run(ctx)
+	r.Serve(ctx, "akri.sh/"+strings.Repeat("x", 64), oneDevice{})
 	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "use a shorter name") {
 		t.Errorf("log:\n%s", log.String())
 	}

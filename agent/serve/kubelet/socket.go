@@ -45,12 +45,11 @@ func socketPath(dir, resource string) (string, error) {
 	return path, nil
 }
 
-// RemoveSockets removes the sockets that an earlier agent of this node left
-// behind.
-func RemoveSockets(kubeletDir string) error {
+// Clean removes the sockets that an earlier agent of this node left behind.
+func (r *Registrar) Clean() error {
 	var errs []error
 	for _, dir := range []string{pluginsDir, devicesDir} {
-		paths, err := filepath.Glob(filepath.Join(kubeletDir, dir, socketPrefix+"*"+socketSuffix))
+		paths, err := filepath.Glob(filepath.Join(r.kubeletDir, dir, socketPrefix+"*"+socketSuffix))
 		errs = append(errs, err)
 		for _, path := range paths {
 			info, err := os.Lstat(path)

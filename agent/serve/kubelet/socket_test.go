@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ func TestRemoveSockets(t *testing.T) {
 		l.SetUnlinkOnClose(false)
 		_ = l.Close()
 	}
-	if err := RemoveSockets(dir); err != nil {
+	if err := NewRegistrar(dir, slog.New(slog.DiscardHandler)).Clean(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
