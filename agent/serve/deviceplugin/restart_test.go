@@ -12,29 +12,23 @@ import (
 )
 
 func TestKubeletRestartFreesNothing(t *testing.T) {
-	for name, options := range map[string]kubelettest.Options{
-		"by pods API": {Warmup: 3 * time.Second}, "registration": {Warmup: 3 * time.Second, NoWatcher: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			instance := "cam-ccccc" + string('0'+byte(len(name)%10))
-			w.instance(instance, "node-a")
-			k := kubelettest.Start(t, options)
-			a := w.agent("node-a", k)
-			a.publish(w.device(instance, 2))
-			k.Await(v0.ResourceName(instance), count(plugin.Healthy, 2))
-			pod := admit(t, k, "p", instance)
-			aged()
-			k.Restart()
-			w.stays(instance, 0, "node-a", 5*time.Second)
-			k.Await(v0.ResourceName(instance), count(plugin.Healthy, 2))
-			admit(t, k, "q", instance)
-			k.End(pod)
-			w.becomes(instance, 0, "", 12*time.Second)
-			if got := w.owner(instance, 1); got != "node-a" {
-				t.Errorf("the running pod's slot is owned by %q", got)
-			}
-		})
+	const instance = "cam-ccccc0"
+	w := newWorld(t)
+	w.instance(instance, "node-a")
+	k := kubelettest.Start(t, kubelettest.Options{Warmup: 3 * time.Second})
+	a := w.agent("node-a", k)
+	a.publish(w.device(instance, 2))
+	k.Await(v0.ResourceName(instance), count(plugin.Healthy, 2))
+	pod := admit(t, k, "p", instance)
+	aged()
+	k.Restart()
+	w.stays(instance, 0, "node-a", 5*time.Second)
+	k.Await(v0.ResourceName(instance), count(plugin.Healthy, 2))
+	admit(t, k, "q", instance)
+	k.End(pod)
+	w.becomes(instance, 0, "", 12*time.Second)
+	if got := w.owner(instance, 1); got != "node-a" {
+		t.Errorf("the running pod's slot is owned by %q", got)
 	}
 }
 

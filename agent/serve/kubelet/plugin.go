@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -53,27 +54,22 @@ func (p *plugin) run(ctx context.Context) {
 		return
 	}
 	failures := 0
-	for ctx.Err() == nil {
-		path, retry := p.current()
-		start := time.Now()
-		err := p.attempt(ctx, path, retry)
-		switch {
-		case ctx.Err() != nil:
+	for {
+		started, began := p.nextStart(), time.Now()
+		err := p.attempt(ctx)
+		if ctx.Err() != nil {
 			return
-		case err == nil:
-			failures = 0
-			continue
-		case time.Since(start) > maxRetryDelay+connectTimeout:
+		}
+		if time.Since(began) > maxRetryDelay+connectTimeout {
 			failures = 0 // the attempt had succeeded
 		}
 		delay := wait.Jitter(backoff.Delay(minRetryDelay, maxRetryDelay, failures), 0.1)
 		failures++
-		p.log.Warn("The kubelet does not use this socket; trying another one", "path", path.String(), "err", err, "after", delay)
+		p.log.Warn("The kubelet does not use this socket; trying another one", "err", err, "after", delay)
 		select {
 		case <-ctx.Done():
-		case <-retry:
-			// The kubelet's socket appears before the kubelet accepts connections,
-			// so the next attempt may fail and must be repeated soon.
+			return
+		case <-started:
 			failures = 0
 		case <-time.After(delay):
 		}
@@ -89,11 +85,11 @@ func checkName(resource string) error {
 	return nil
 }
 
-// attempt serves on a new socket. It returns an error if the kubelet does not use
-// the socket or has abandoned it, and nil if another attempt is due. When it
-// returns, the kubelet's stream has ended and the socket is removed.
-func (p *plugin) attempt(ctx context.Context, path registrationPath, retry <-chan struct{}) error {
-	socket, err := socketPath(p.dir(path), p.resource)
+// attempt serves on a new socket until ctx is done, or until the kubelet does not use the
+// socket or has abandoned it, which is the error. When it returns, the kubelet's stream has
+// ended and the socket is removed.
+func (p *plugin) attempt(ctx context.Context) error {
+	socket, err := socketPath(filepath.Join(p.kubeletDir, pluginsDir), p.resource)
 	if err != nil {
 		return err
 	}
@@ -104,9 +100,7 @@ func (p *plugin) attempt(ctx context.Context, path registrationPath, retry <-cha
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
 	streams, failures := newStreamCount(), make(chan error, 1)
 	deviceplugin.RegisterDevicePluginServer(server, &connection{DevicePluginServer: p.server, streams: streams})
-	if path == byWatcher {
-		registration.RegisterRegistrationServer(server, &announcement{resource: p.resource, failures: failures})
-	}
+	registration.RegisterRegistrationServer(server, &announcement{resource: p.resource, failures: failures})
 	var served sync.WaitGroup
 	served.Go(func() {
 		if err := server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
@@ -121,27 +115,18 @@ func (p *plugin) attempt(ctx context.Context, path registrationPath, retry <-cha
 		served.Wait()
 		_ = os.Remove(socket) // the listener removes it, unless it was replaced
 	}()
-	if path == byRegister {
-		if err := p.register(ctx, p.resource, socket); err != nil {
-			return err
-		}
-	}
-	p.log.Debug("Serving the resource", "path", path.String(), "socket", socket)
-	return p.await(ctx, path, socket, retry, streams, failures)
+	p.log.Debug("Serving the resource", "socket", socket)
+	return p.await(ctx, socket, streams, failures)
 }
 
 // await returns when an attempt ends; see attempt.
-func (p *plugin) await(
-	ctx context.Context, path registrationPath, socket string, retry <-chan struct{}, streams *streamCount, failures <-chan error,
-) error {
+func (p *plugin) await(ctx context.Context, socket string, streams *streamCount, failures <-chan error) error {
 	timer := time.NewTimer(p.timeout)
 	defer timer.Stop()
 	started := p.nextStart()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-retry:
 			return nil
 		case err := <-failures:
 			return err
@@ -153,12 +138,8 @@ func (p *plugin) await(
 			timer.Reset(p.timeout)
 		case <-streams.changed:
 			if streams.open() > 0 {
-				p.connected(path)
 				timer.Stop()
 				continue
-			}
-			if path == byRegister {
-				return errors.New("the kubelet closed its stream") // and never reopens it
 			}
 			if deleted(socket) {
 				return errDeleted
@@ -170,8 +151,7 @@ func (p *plugin) await(
 			case !p.alive():
 				timer.Reset(p.timeout) // the kubelet finds the socket when it starts
 			default:
-				p.missed()
-				return fmt.Errorf("the kubelet did not connect within %s", p.timeout)
+				return p.notFound()
 			}
 		}
 	}
