@@ -96,6 +96,7 @@ type setup struct {
 	supervisor *Supervisor
 	changed    chan types.NamespacedName
 	states     *stateLog
+	metrics    *prometheus.Registry
 }
 
 // stateLog records the states that the registry logs.
@@ -128,13 +129,13 @@ func newSetup(t *testing.T) *setup {
 	log := slog.New(states)
 	s := &setup{
 		t: t, registry: registry.New(t.TempDir(), registry.Network{}, log), states: states,
-		changed: make(chan types.NamespacedName, 1000),
+		changed: make(chan types.NamespacedName, 1000), metrics: prometheus.NewRegistry(),
 	}
 	s.supervisor = NewSupervisor(
 		s.registry,
 		hostpaths.Policy{},
 		func(name types.NamespacedName) { s.changed <- name },
-		NewMetrics(prometheus.NewRegistry()),
+		NewMetrics(s.metrics),
 		log,
 	)
 	t.Cleanup(s.supervisor.Close)
@@ -398,6 +399,16 @@ func TestAHandlerThatRefusesStaysActive(t *testing.T) {
 	s.wantRequest(f, "typo")
 	if states := s.states.String(); states != "Active" {
 		t.Errorf("the states were %s, want Active all the time", states)
+	}
+	families, err := s.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if counted := family.GetMetric()[0].String(); family.GetName() == "akri_discovery_errors_total" &&
+			(!strings.Contains(counted, `"refused"`) || !strings.Contains(counted, "value:4")) {
+			t.Errorf("4 refusals are counted as %s", counted)
+		}
 	}
 	f.fail <- status.Error(codes.InvalidArgument, "want numbers")
 	stop()
