@@ -98,8 +98,8 @@ func (p *plugin) attempt(ctx context.Context) error {
 		return fmt.Errorf("listen for the kubelet: %w", err)
 	}
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
-	streams, failures := newStreamCount(), make(chan error, 1)
-	deviceplugin.RegisterDevicePluginServer(server, &connection{DevicePluginServer: p.server, streams: streams})
+	streams, failures, ended := make(chan int), make(chan error, 1), make(chan struct{})
+	deviceplugin.RegisterDevicePluginServer(server, &connection{p.server, streams, ended})
 	registration.RegisterRegistrationServer(server, &announcement{resource: p.resource, failures: failures})
 	var served sync.WaitGroup
 	served.Go(func() {
@@ -108,6 +108,7 @@ func (p *plugin) attempt(ctx context.Context) error {
 		}
 	})
 	defer func() {
+		close(ended)
 		// Let the last list arrive, but close a stream that does not end.
 		cut := time.AfterFunc(stopTimeout, server.Stop)
 		server.GracefulStop()
@@ -120,10 +121,10 @@ func (p *plugin) attempt(ctx context.Context) error {
 }
 
 // await returns when an attempt ends; see attempt.
-func (p *plugin) await(ctx context.Context, socket string, streams *streamCount, failures <-chan error) error {
+func (p *plugin) await(ctx context.Context, socket string, streams <-chan int, failures <-chan error) error {
 	timer := time.NewTimer(p.timeout)
 	defer timer.Stop()
-	started := p.nextStart()
+	started, open := p.nextStart(), 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -136,8 +137,8 @@ func (p *plugin) await(ctx context.Context, socket string, streams *streamCount,
 			}
 			started = p.nextStart()
 			timer.Reset(p.timeout)
-		case <-streams.changed:
-			if streams.open() > 0 {
+		case change := <-streams:
+			if open += change; open > 0 {
 				timer.Stop()
 				continue
 			}
@@ -147,7 +148,7 @@ func (p *plugin) await(ctx context.Context, socket string, streams *streamCount,
 			timer.Reset(p.timeout)
 		case <-timer.C:
 			switch {
-			case streams.open() > 0:
+			case open > 0:
 			case !p.alive():
 				timer.Reset(p.timeout) // the kubelet finds the socket when it starts
 			default:
@@ -164,20 +165,28 @@ func deleted(socket string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// connection is the plugin's service on one socket. It counts the streams that the
-// kubelet has not closed.
+// connection is the plugin's service on one socket. It reports the streams that the kubelet
+// opens and closes, until the attempt has ended.
 type connection struct {
 	deviceplugin.DevicePluginServer
-	streams *streamCount
+	streams chan<- int // 1 or -1
+	ended   <-chan struct{}
 }
 
 func (c *connection) ListAndWatch(empty *deviceplugin.Empty, stream deviceplugin.DevicePlugin_ListAndWatchServer) error {
-	c.streams.add(1)
+	c.report(1)
 	err := c.DevicePluginServer.ListAndWatch(empty, stream)
 	if err != nil || stream.Context().Err() != nil { // otherwise, the plugin is stopping and has sent its last list
-		c.streams.add(-1)
+		c.report(-1)
 	}
 	return err
+}
+
+func (c *connection) report(change int) {
+	select {
+	case c.streams <- change:
+	case <-c.ended:
+	}
 }
 
 // announcement describes the service on a socket to the kubelet's plugin watcher.
@@ -210,29 +219,4 @@ func report(failures chan<- error, err error) {
 	case failures <- err:
 	default:
 	}
-}
-
-// streamCount counts open streams and signals changes.
-type streamCount struct {
-	mu      sync.Mutex
-	count   int
-	changed chan struct{} // capacity 1
-}
-
-func newStreamCount() *streamCount { return &streamCount{changed: make(chan struct{}, 1)} }
-
-func (c *streamCount) add(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.count += n
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
-}
-
-func (c *streamCount) open() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.count
 }
