@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -138,28 +137,4 @@ func TestEmbeddedHandlers(t *testing.T) {
 			stopAgent()
 		})
 	}
-}
-
-// failing is a handler that ends each call.
-type failing struct{ calls *atomic.Int32 }
-
-func (f failing) Discover(context.Context, discovery.Request, func([]discovery.Device) error) error {
-	f.calls.Add(1)
-	return os.ErrDeadlineExceeded
-}
-
-// A handler in the agent that fails affects neither the agent nor other handlers.
-func TestEmbeddedHandlerFails(t *testing.T) {
-	w := newWorld(t)
-	a := w.node("a")
-	broken := failing{new(atomic.Int32)}
-	a.embedded = []embeddable.Handler{
-		{Name: udev.Name, New: func(*monitor.Metrics, *slog.Logger) discovery.Handler { return broken }},
-		embeddable.DebugEcho(true, a.availability),
-	}
-	defer a.startAgent()()
-	w.configureCamera()
-	w.eventually("the agent calls it again and again", func() bool { return broken.calls.Load() >= 3 })
-	w.configure("echo", "descriptions: [foo0]", nil)
-	w.awaitDevices("foo0")
 }

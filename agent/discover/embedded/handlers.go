@@ -79,12 +79,8 @@ func (h *Handlers) serve(name string, handler created) {
 		}
 		delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
 		h.log.Error("Discovery handler of the agent failed; retrying", "handler", name, "err", err, "delay", delay)
-		timer := time.NewTimer(delay)
-		select {
-		case <-h.ctx.Done():
-			timer.Stop()
+		if !backoff.Sleep(h.ctx, delay) {
 			return
-		case <-timer.C:
 		}
 	}
 }

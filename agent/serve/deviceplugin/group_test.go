@@ -1,10 +1,8 @@
 package deviceplugin_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -86,37 +84,6 @@ func admitPod(t *testing.T, k *kubelettest.Kubelet, pod *corev1.Pod) *corev1.Pod
 		t.Fatal(err)
 	}
 	return pod
-}
-
-// TestGroupRace lets two kubelets request the last slot through the Configuration's
-// resource. One gets it; the IDs of the other become unhealthy.
-func TestGroupRace(t *testing.T) {
-	w := newWorld(t)
-	w.instance("cam-a70001", "node-a", "node-b")
-	kubelets := []*kubelettest.Kubelet{kubelettest.Start(t, kubelettest.Options{}), kubelettest.Start(t, kubelettest.Options{})}
-	for i, node := range []string{"node-a", "node-b"} {
-		w.agent(node, kubelets[i]).publish(w.device("cam-a70001", 1))
-		kubelets[i].Await(group, count(plugin.Healthy, 1))
-	}
-	errs := make([]error, 2)
-	var both sync.WaitGroup
-	for i, k := range kubelets {
-		both.Go(func() { errs[i] = k.Admit(kubelettest.Pod(fmt.Sprint("p", i), group, 1)) })
-	}
-	both.Wait()
-	if (errs[0] == nil) == (errs[1] == nil) {
-		t.Fatalf("want one winner: %v", errs)
-	}
-	for i, k := range kubelets {
-		if errs[i] != nil {
-			start := time.Now()
-			k.Await(group, count(plugin.Healthy, 0))
-			if took := time.Since(start); took > 2*time.Second {
-				t.Errorf("the loser's ID became unhealthy after %s", took)
-			}
-			w.event("Configuration", "cam", "AllocationRefused")
-		}
-	}
 }
 
 // TestUnwritableClaims checks that the IDs of a device become unhealthy when claims

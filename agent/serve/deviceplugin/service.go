@@ -134,10 +134,7 @@ func (s *service) flush(ctx context.Context) {
 // sent and the kubelet has had time to read it. The wait is bounded.
 func (s *service) announceRefusal(ctx context.Context) {
 	s.flush(ctx)
-	select {
-	case <-time.After(refusalDelay):
-	case <-ctx.Done():
-	}
+	backoff.Sleep(ctx, refusalDelay)
 }
 
 func (s *service) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugin.DevicePluginOptions, error) {

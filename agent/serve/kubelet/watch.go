@@ -8,7 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 // errStaleMount means that the host has replaced a directory that is mounted by itself.
@@ -21,14 +22,7 @@ var errStaleMount = errors.New("the directory was deleted on the host, and is st
 func (r *Registrar) Run(ctx context.Context, started func()) error {
 	socket := filepath.Join(r.kubeletDir, kubeletSocket)
 	last, _ := os.Lstat(socket)
-	tick := time.NewTicker(r.interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for backoff.Sleep(ctx, r.interval) {
 		for _, dir := range []string{filepath.Dir(socket), filepath.Join(r.kubeletDir, pluginsDir)} {
 			if err := checkMount(dir); err != nil {
 				return err
@@ -41,6 +35,7 @@ func (r *Registrar) Run(ctx context.Context, started func()) error {
 		}
 		last = now
 	}
+	return nil
 }
 
 // isNew reports whether a socket is another one than before. It may have the inode of the
