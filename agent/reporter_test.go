@@ -16,11 +16,13 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/fulltest"
 )
 
 // One cause makes the agents of all nodes fail. Their reports do not fill the object, others
 // take the places of those that recover, and nothing of them is left when all have.
 func TestFailuresOfManyNodes(t *testing.T) {
+	fulltest.Only(t)
 	config := apitest.Start(t)
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
