@@ -19,16 +19,15 @@ import (
 	"akri.sh/akri/internal/fulltest"
 )
 
-// One cause makes the agents of all nodes fail. Their reports do not fill the object, others
-// take the places of those that recover, and nothing of them is left when all have.
-func TestFailuresOfManyNodes(t *testing.T) {
-	fulltest.Only(t)
+// createCam creates a Configuration, and returns a client and that of the Configuration's resource.
+func createCam(t *testing.T) (client dynamic.Interface, api dynamic.ResourceInterface) {
+	t.Helper()
 	config := apitest.Start(t)
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := client.Resource(v0.ConfigurationResource).Namespace(apitest.Namespace(t, config))
+	api = client.Resource(v0.ConfigurationResource).Namespace(apitest.Namespace(t, config))
 	if _, err := api.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v0.GroupVersion.String(), "kind": "Configuration", "metadata": map[string]any{"name": "cam"},
 		"spec": map[string]any{"discoveryHandler": map[string]any{"name": "onvif"}},
@@ -40,6 +39,14 @@ func TestFailuresOfManyNodes(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return client, api
+}
+
+// One cause makes the agents of all nodes fail. Their reports do not fill the object, others
+// take the places of those that recover, and nothing of them is left when all have.
+func TestFailuresOfManyNodes(t *testing.T) {
+	fulltest.Only(t)
+	client, api := createCam(t)
 	read := func() *unstructured.Unstructured {
 		t.Helper()
 		object, err := api.Get(t.Context(), "cam", metav1.GetOptions{})
