@@ -175,7 +175,6 @@ func build(client clients, options Options, newServer serverFunc) (*parts, error
 		missing:   newMissing(cmp.Or(options.missingDelay, missingDelay)),
 		sink:      a.server, registered: a.handlers.Has, refusal: a.handlers.Refusal, log: log, queue: queue,
 		health: a.health, limit: cmp.Or(options.workerLimit, workerLimit),
-		offered: map[types.NamespacedName][]device.Device{},
 	}
 	a.metrics.MustRegister(a.reconciler.reporter, collector{handlers: a.handlers, instances: a.instances}, a.streams)
 	return a, nil

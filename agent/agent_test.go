@@ -319,18 +319,3 @@ func (a asker) Discover(ctx context.Context, request discovery.Request, send fun
 	<-ctx.Done()
 	return ctx.Err()
 }
-
-// A handler that has never registered is reported, until it does.
-func TestMissingHandlerIsReported(t *testing.T) {
-	w := newWorld(t)
-	a := w.node("a")
-	a.missingDelay = 100 * time.Millisecond
-	a.startAgent()
-	w.configure("echo", "descriptions: []", nil)
-	w.eventually("the handler is missing", func() bool {
-		found := w.failures("echo")
-		return len(found) == 1 && found[0] == v0.DiscoveryFailure{Node: a.name, Handler: debugecho.Name, Message: v0.MessageHandlerMissing}
-	})
-	a.startHandler(true)
-	w.eventually("it has registered", func() bool { return len(w.failures("echo")) == 0 })
-}

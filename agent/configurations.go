@@ -43,6 +43,11 @@ func (c *cachedConfiguration) full() bool { return c.otherFailures >= v0.MaxDisc
 func newConfigurations(client dynamic.Interface, node string, changed func(types.NamespacedName)) (*configurations, error) {
 	c := &configurations{informer.Objects(client.Resource(v0.ConfigurationResource), nil,
 		func(object *unstructured.Unstructured) (metav1.Object, error) { return readConfiguration(object, node) })}
+	if err := c.informer.AddIndexers(cache.Indexers{byResource: func(object any) ([]string, error) {
+		return resources(object.(*cachedConfiguration).Name), nil
+	}}); err != nil {
+		return nil, err
+	}
 	notify := func(configuration *cachedConfiguration) {
 		changed(keyOf(&configuration.Configuration))
 		for _, other := range c.conflicting(&configuration.Configuration) {
@@ -105,9 +110,14 @@ func (c *configurations) place(configuration *v0.Configuration, registered func(
 	if !registered(configuration.Spec.DiscoveryHandler.Name) {
 		return 0, 0
 	}
+	served := map[string]bool{} // by handler
 	for _, object := range c.informer.GetStore().List() {
 		other := &object.(*cachedConfiguration).Configuration
-		if !v0.Active(other) || !registered(other.Spec.DiscoveryHandler.Name) {
+		handler := other.Spec.DiscoveryHandler.Name
+		if _, known := served[handler]; !known {
+			served[handler] = registered(handler)
+		}
+		if !v0.Active(other) || !served[handler] {
 			continue
 		}
 		all++
@@ -121,13 +131,29 @@ func (c *configurations) place(configuration *v0.Configuration, registered func(
 // conflicting returns the Configurations in other namespaces that have a [v0.CommonResource]
 // with a Configuration, and are not being deleted.
 func (c *configurations) conflicting(configuration *v0.Configuration) (others []*v0.Configuration) {
-	for _, object := range c.informer.GetStore().List() {
-		other := &object.(*cachedConfiguration).Configuration
-		if other.Namespace != configuration.Namespace && v0.CommonResource(other.Name, configuration.Name) != "" && v0.Active(other) {
-			others = append(others, other)
+	for _, name := range resources(configuration.Name) {
+		found, _ := c.informer.GetIndexer().ByIndex(byResource, name) // fails only for an unknown index
+		for _, object := range found {
+			other := &object.(*cachedConfiguration).Configuration
+			if other.Namespace != configuration.Namespace && v0.CommonResource(other.Name, configuration.Name) != "" && v0.Active(other) {
+				others = append(others, other)
+			}
 		}
 	}
 	return others
+}
+
+// byResource is the index of Configurations by [resources].
+const byResource = "resource"
+
+// resources returns the names that a Configuration shares with all that have a
+// [v0.CommonResource] with it: its own and, if that is one of an Instance, that of the
+// Instance's Configuration.
+func resources(configuration string) []string {
+	if other, ok := v0.ParseInstanceName(configuration); ok {
+		return []string{configuration, other}
+	}
+	return []string{configuration}
 }
 
 // compareAge orders Configurations, the oldest first.

@@ -2,11 +2,9 @@ package agent
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/rest"
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/health"
@@ -19,11 +17,6 @@ func RunWithSink(ctx context.Context, options Options, sink device.Sink) error {
 	return run(ctx, options, func(clients, *instances.Store, prometheus.Registerer, *health.Monitor, Options) (deviceServer, error) {
 		return sinkServer{sink}, nil
 	})
-}
-
-// AwaitAPIServer waits for the version of the API server, as an agent does.
-func AwaitAPIServer(ctx context.Context, config *rest.Config, log *slog.Logger) error {
-	return awaitAPIServer(ctx, config, log)
 }
 
 type sinkServer struct{ device.Sink }

@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,26 +29,6 @@ func TestAgentRefusesAnOldAPIServer(t *testing.T) {
 	}, n.sink)
 	if _, refused := errors.AsType[*kubeversion.TooOldError](err); !refused || !strings.Contains(err.Error(), "v1.29.3") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestWhatAVersionLacksIsLoggedOnce checks the log of an agent whose API server has a
-// version that Akri runs on, but was not tested with.
-func TestWhatAVersionLacksIsLoggedOnce(t *testing.T) {
-	for version, want := range map[string]string{
-		"v1.31.4": `because="Kubernetes v1.31.4 is older than v1.34, the oldest that Akri has been tested with" see=` + kubeversion.Page,
-		"v1.36.3": "",
-	} {
-		var log bytes.Buffer
-		if err := agent.AwaitAPIServer(t.Context(), serveVersion(t, version), slog.New(slog.NewTextHandler(&log, nil))); err != nil {
-			t.Errorf("%s: %v", version, err)
-		}
-		if !strings.Contains(log.String(), `msg="The API server has answered" version=`+version) {
-			t.Errorf("the version %s is not logged:\n%s", version, &log)
-		}
-		if lines := strings.Count(log.String(), "because="); lines != min(1, len(want)) || !strings.Contains(log.String(), want) {
-			t.Errorf("%s: got\n%swant %q once", version, &log, want)
-		}
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -39,11 +41,9 @@ func lock(ctx context.Context, dir string, log *slog.Logger) (unlock func(), err
 		if !waiting {
 			log.Info("Another agent is running on this node; waiting until it exits", "lock", path)
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, lockPoll) {
 			file.Close()
 			return nil, ctx.Err()
-		case <-time.After(lockPoll):
 		}
 	}
 }

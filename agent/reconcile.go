@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"reflect"
 	"sync"
 	"time"
 
@@ -53,10 +52,6 @@ type reconciler struct {
 	limit          time.Duration // of a worker without progress
 
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
-
-	mu sync.Mutex
-	// offered are the devices last published to the sink.
-	offered map[types.NamespacedName][]device.Device
 }
 
 func newQueue() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
@@ -145,7 +140,7 @@ func (r *reconciler) serve(ctx context.Context, configuration *v0.Configuration)
 	complete := r.discover(configuration, &found)
 	snapshot := r.streams.Snapshot(name)
 	result, err := r.publisher.Publish(ctx, configuration, snapshot)
-	r.offer(name, result.Devices)
+	r.sink.Publish(name, result.Devices)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -242,21 +237,6 @@ func (r *reconciler) discover(configuration *v0.Configuration, found *failures) 
 func (r *reconciler) withdraw(ctx context.Context, name types.NamespacedName, exists bool) (again time.Time, err error) {
 	r.streams.Drop(name)
 	r.properties.Drop(name)
-	r.offer(name, nil)
+	r.sink.Publish(name, nil)
 	return r.publisher.Withdraw(ctx, name, exists)
-}
-
-// offer publishes a Configuration's devices to the sink if they have changed.
-func (r *reconciler) offer(name types.NamespacedName, devices []device.Device) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if reflect.DeepEqual(r.offered[name], devices) {
-		return
-	}
-	if len(devices) == 0 {
-		delete(r.offered, name)
-	} else {
-		r.offered[name] = devices
-	}
-	r.sink.Publish(name, devices)
 }

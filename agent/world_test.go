@@ -103,6 +103,22 @@ func (n *node) startHandler(shared bool) (stop func()) {
 	})
 }
 
+// scripted is a handler that sends the lists of a test.
+type scripted struct{ lists chan []discovery.Device }
+
+func (h scripted) Discover(ctx context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case list := <-h.lists:
+			if err := send(list); err != nil {
+				return err
+			}
+		}
+	}
+}
+
 // startScripted starts a handler on the node, and creates a Configuration with its name. The
 // function that it returns has the handler send a list.
 func (n *node) startScripted(name string, capacity int) (send func(devices ...discovery.Device)) {

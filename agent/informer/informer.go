@@ -52,11 +52,11 @@ type Informer struct {
 }
 
 // Core returns an informer of objects of the core API, which have the type of the example.
-// It calls attempted with the result of each list, and of each attempt to begin a watch.
-// Informers that share a turn list one after the other, because each object may have a
+// It calls attempted with the result of each list, and of each attempt to begin a watch; the
+// next attempt waits until attempted returns. Informers that share a turn list one after the other, because each object may have a
 // megabyte, although little of it is kept.
 func Core[T object](
-	client rest.Interface, resource, namespace string, selector fields.Selector, turn *sync.Mutex, attempted func(error),
+	client rest.Interface, resource, namespace string, selector fields.Selector, turn *sync.Mutex, attempted func(context.Context, error),
 	example T, reduce func(T) metav1.Object, handler cache.ResourceEventHandler,
 ) *Informer {
 	source := cache.NewListWatchFromClient(client, resource, namespace, selector)
@@ -65,15 +65,17 @@ func Core[T object](
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 				if turn != nil {
 					turn.Lock()
-					defer turn.Unlock()
 				}
 				list, err := source.ListWithContext(ctx, o)
-				attempted(err)
+				if turn != nil {
+					turn.Unlock()
+				}
+				attempted(ctx, err)
 				return list, err
 			},
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 				watch, err := source.WatchWithContext(ctx, o)
-				attempted(err)
+				attempted(ctx, err)
 				return watch, err
 			},
 		}},

@@ -31,6 +31,7 @@ func TestConcerns(t *testing.T) {
 		"the Configuration's":     {func(i *v0.Instance) { delete(i.Labels, v0.LabelConfiguration) }, true, true, true},
 		"the deletion":            {func(i *v0.Instance) { i.DeletionTimestamp = new(metav1.Now()) }, true, true, true},
 		"another Instance":        {func(i *v0.Instance) { i.UID = "next" }, true, true, true},
+		"two changes at once":     {func(i *v0.Instance) { i.Generation += 2 }, true, true, true},
 	} {
 		before := &v0.Instance{ObjectMeta: metav1.ObjectMeta{
 			Name: "cam", UID: "first", Annotations: map[string]string{v0.AnnotationDeviceID: "foo0"},

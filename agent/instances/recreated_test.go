@@ -103,6 +103,28 @@ func TestRecreatedWithoutAWatch(t *testing.T) {
 	f.want("changed")
 }
 
+// What was written and reverted while the watch was interrupted is a reason to publish again:
+// one of the two writes may be this node's.
+func TestRevertedWithoutAWatch(t *testing.T) {
+	i := &interrupter{}
+	f := newFixture(t, func(next http.RoundTripper) http.RoundTripper { i.next = next; return i })
+	f.create()
+	f.patch(`{"spec":{"nodes":["node-a"]}}`)
+	f.want("changed")
+	f.want("changed")
+	before := f.touched.Load()
+	release := i.hold(func(r *http.Request) bool { return isWatch(r) || path.Base(r.URL.Path) == "instances" })
+	defer release()
+	i.cut()
+	f.store.Keep(f.patch(`{"spec":{"capacity":2}}`))
+	f.patch(`{"spec":{"capacity":1}}`)
+	release()
+	f.want("changed")
+	if f.touched.Load() == before {
+		t.Error("the Configuration was not touched")
+	}
+}
+
 // An Instance may be created again before the store has read why it disappeared.
 func TestRecreatedBeforeTheRead(t *testing.T) {
 	i := &interrupter{}

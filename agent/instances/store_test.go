@@ -154,8 +154,14 @@ func TestTheStatusIsNoEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.patch(`{"metadata":{"labels":{"x":"1"},"annotations":{"x":"1"},"finalizers":["example.com/x"]}}`)
+	f.patch(`{"spec":{"nodes":["node-a"]}}`)
+	f.want("changed")
+	before := f.touched.Load()
 	claimed := f.patch(`{"spec":{"deviceUsage":{"cam-1-0":"node-b"}}}`)
 	f.want("changed")
+	if f.touched.Load() != before {
+		t.Error("a claim is a reason to publish the devices of the Configuration again")
+	}
 	if got := f.store.Get(f.name); got.ResourceVersion != claimed.ResourceVersion {
 		t.Errorf("the store has version %s, want %s: the status or others' metadata was an event", got.ResourceVersion, claimed.ResourceVersion)
 	}

@@ -19,11 +19,6 @@ import (
 
 // Options configure a kubelet.
 type Options struct {
-	// NoWatcher omits the directory plugins_registry, as a kubelet without a plugin
-	// watcher does.
-	NoWatcher bool
-	// UnwatchedDir creates the directory but does not watch it.
-	UnwatchedDir bool
 	// ScanDelay is how long after a start the plugin watcher looks for sockets.
 	ScanDelay time.Duration
 	// Warmup is how long after a start the podresources list is empty.
@@ -57,7 +52,6 @@ type Kubelet struct {
 	listErr  func(context.Context) error
 	list     *podresources.ListPodResourcesResponse // instead of the Pods
 	api      *apiServer                             // nil without one
-	register func(context.Context) error
 
 	// inAdmission serializes admissions.
 	inAdmission sync.Mutex
@@ -103,11 +97,7 @@ func New(options Options, errorf func(format string, arguments ...any)) (*Kubele
 		plugins: map[string]*pluginState{}, seen: map[string]bool{}, pods: map[string]*podState{},
 		changed: make(chan struct{}),
 	}
-	dirs := []string{"device-plugins", "pod-resources"}
-	if !options.NoWatcher {
-		dirs = append(dirs, "plugins_registry")
-	}
-	for _, name := range dirs {
+	for _, name := range []string{"device-plugins", "pod-resources", "plugins_registry"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(dir))
 		}
@@ -170,9 +160,7 @@ func (k *Kubelet) start() {
 
 	k.serve("pod-resources/kubelet.sock", func(s *grpc.Server) { podresources.RegisterPodResourcesListerServer(s, &lister{k: k}) })
 	k.serve("device-plugins/kubelet.sock", func(s *grpc.Server) { plugin.RegisterRegistrationServer(s, &registration{k: k, ctx: ctx}) })
-	if !k.options.NoWatcher && !k.options.UnwatchedDir {
-		k.running.Go(func() { k.scan(ctx) })
-	}
+	k.running.Go(func() { k.scan(ctx) })
 }
 
 // serve listens on a socket and replaces one from an earlier start.

@@ -46,21 +46,7 @@ type registration struct {
 	ctx context.Context
 }
 
-// BreakRegistration makes the registration service fail with the result of a function,
-// which may block. nil repairs it.
-func (k *Kubelet) BreakRegistration(result func(context.Context) error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.register = result
-}
-
-func (r *registration) Register(ctx context.Context, request *plugin.RegisterRequest) (*plugin.Empty, error) {
-	r.k.mu.Lock()
-	broken := r.k.register
-	r.k.mu.Unlock()
-	if broken != nil {
-		return nil, broken(ctx)
-	}
+func (r *registration) Register(_ context.Context, request *plugin.RegisterRequest) (*plugin.Empty, error) {
 	path := filepath.Join(r.k.dir, "device-plugins", request.GetEndpoint())
 	if err := r.k.connect(r.ctx, request.GetResourceName(), path); err != nil {
 		return nil, status.Error(codes.Unknown, err.Error())

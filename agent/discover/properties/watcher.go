@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 
 	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/backoff"
 	"akri.sh/akri/internal/metadata"
 )
 
@@ -47,6 +49,8 @@ type watchedObject struct {
 	users map[types.NamespacedName]bool
 	// denied is why the object may not be read; nil if the last attempt was successful.
 	denied error
+	// deniedAt is since when it may not be read.
+	deniedAt time.Time
 }
 
 // NewWatcher returns a watcher with a client of the core API. It calls changed, which must
@@ -134,7 +138,7 @@ func (w *Watcher) start(ref reference, keys keySet, before *watchedObject) *watc
 		object.users = before.users
 	}
 	selector := fields.OneTermEqualSelector("metadata.name", ref.Name)
-	attempted := func(err error) { w.attempted(object, err) }
+	attempted := func(ctx context.Context, err error) { w.attempted(ctx, object, err) }
 	events := informer.Events(func(_, _ *keptValues) { w.notify(object) }, func(*keptValues) { w.notify(object) })
 	if ref.kind == secret {
 		object.informer = informer.Core(w.client, "secrets", ref.Namespace, selector, &w.turn, attempted, &corev1.Secret{},
@@ -154,18 +158,27 @@ func (w *Watcher) start(ref reference, keys keySet, before *watchedObject) *watc
 	return object
 }
 
-// attempted records whether an object may be read.
-func (w *Watcher) attempted(object *watchedObject, err error) {
+// maxDeniedDelay bounds how long an object that may not be read is left alone, besides the delay
+// of the informer, which begins again at a second every two minutes. A permission that has not
+// come soon may not come for days.
+const maxDeniedDelay = 90 * time.Second
+
+// attempted records whether an object may be read. If not, it waits as long as that has been so.
+func (w *Watcher) attempted(ctx context.Context, object *watchedObject, err error) {
 	// Other errors are of the connection or the API server: what is known remains.
 	refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)
 	w.mu.Lock()
 	changed := refused != (object.denied != nil) && (refused || err == nil)
 	if changed {
-		object.denied = err
+		object.denied, object.deniedAt = err, time.Now()
 	}
+	since := object.deniedAt
 	w.mu.Unlock()
 	if changed {
 		w.notify(object)
+	}
+	if refused {
+		backoff.Sleep(ctx, min(time.Since(since), maxDeniedDelay))
 	}
 }
 

@@ -1,9 +1,12 @@
 package properties
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -11,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -139,6 +143,38 @@ func TestWatcher(t *testing.T) {
 	if n := len(c.watcher.objects); n != 0 {
 		t.Errorf("%d objects are watched after the Configuration was dropped", n)
 	}
+}
+
+// A Secret that may not be read is asked for less and less often, and for ever.
+func TestForbiddenIsAskedRarely(t *testing.T) {
+	defer func(before []utilruntime.ErrorHandler) { utilruntime.ErrorHandlers = before }(utilruntime.ErrorHandlers)
+	utilruntime.ErrorHandlers = nil // one of them waits by the time outside
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		client, err := core.NewClient(&rest.Config{Host: "http://api.test", QPS: -1, Transport: apitest.RoundTripper(
+			func(r *http.Request) (*http.Response, error) {
+				asked++
+				body := `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`
+				return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
+					Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+			})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := NewWatcher(client, false, func(types.NamespacedName) {})
+		defer w.Close()
+		w.Resolve(login("default"))
+		for _, tc := range []struct {
+			within     time.Duration
+			from, upTo int
+		}{{10 * time.Second, 3, 10}, {time.Hour, 20, 60}, {time.Hour, 20, 45}} {
+			before := asked
+			time.Sleep(tc.within)
+			if n := asked - before; n < tc.from || n > tc.upTo {
+				t.Errorf("asked %d times in %s, want %d to %d", n, tc.within, tc.from, tc.upTo)
+			}
+		}
+	})
 }
 
 func TestNoGoroutineStays(t *testing.T) {

@@ -28,11 +28,11 @@ const (
 // with the same name and address replaces the earlier one.
 type Endpoint struct {
 	// Name of the handler, as Configurations refer to it.
-	Name string `json:"name"`
+	Name string
 	// Network is true for HOST:PORT and false for the path of a Unix socket.
-	Network bool `json:"network,omitempty"`
+	Network bool
 	// Address is HOST:PORT or the path of the socket.
-	Address string `json:"address"`
+	Address string
 }
 
 // String returns NAME@ADDRESS.

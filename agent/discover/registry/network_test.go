@@ -131,18 +131,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What an earlier agent permitted, this one does not.
-func TestAStoredHandlerNeedsPermission(t *testing.T) {
-	directory := t.TempDir()
-	first := New(directory, anywhere, slog.New(slog.DiscardHandler))
-	if err := first.Register(Entry{Endpoint: Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:1"}}); err != nil {
-		t.Fatal(err)
-	}
-	if known := New(directory, Network{}, slog.New(slog.DiscardHandler)).Snapshot(); len(known) != 0 {
-		t.Errorf("the endpoints are %+v, want none", known)
-	}
-}
-
 // certAuthority signs certificates.
 type certAuthority struct {
 	t           *testing.T

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -19,16 +21,10 @@ const (
 // Probe connects to idle endpoints now and then, until ctx is done, so that those of
 // Pods that no longer exist go offline and are forgotten.
 func (r *Registry) Probe(ctx context.Context) error {
-	for {
-		timer := time.NewTimer(probeInterval/2 + rand.N(probeInterval))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C:
-		}
+	for backoff.Sleep(ctx, probeInterval/2+rand.N(probeInterval)) {
 		r.probe(ctx)
 	}
+	return nil
 }
 
 // probe connects to each idle endpoint once, a few at a time.

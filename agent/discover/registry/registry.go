@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -18,10 +16,6 @@ import (
 
 	"akri.sh/akri/internal/text"
 )
-
-// EmbeddedSuffix ends the names of the sockets of handlers in the agent's own process. They
-// register when the agent starts, and may not exist in the next one, so they are not stored.
-const EmbeddedSuffix = ".embedded"
 
 // Bounds of the memory that handlers can make the agent use, and of how often they can have
 // the Configurations updated that use them.
@@ -35,27 +29,13 @@ const (
 	forgetRefusalAfter = 2 * ForgetAfter
 )
 
-// An endpoint that registers with another value of shared than before is stored again, and its
-// streams are reopened. An operator may correct a value at once, more than once; a handler that
-// changes it all the time may do so once in an interval.
-const (
-	changeInterval = time.Minute
-	changeBurst    = 5
-)
-
-var (
-	errTooMany  = errors.New("too many discovery handlers are registered: wait five minutes until offline ones are forgotten")
-	errTooOften = errors.New("the discovery handler has registered with another value of shared too often: try again in a minute")
-)
+var errTooMany = errors.New("too many discovery handlers are registered: wait five minutes until offline ones are forgotten")
 
 // Entry is a known endpoint.
 type Entry struct {
 	Endpoint
 	// Shared means that other nodes see the same devices.
-	Shared bool `json:"shared"`
-	// Unconfirmed means that the endpoint is known from an earlier run of the agent,
-	// and must not be used until it registers again.
-	Unconfirmed bool `json:"-"`
+	Shared bool
 }
 
 // Static is a handler on the network that the operator has configured: it is known
@@ -95,36 +75,16 @@ type refusal struct {
 	at     time.Time // when the handler tried the last time
 }
 
-// New returns the registry of the handlers in a directory. It starts with the
-// endpoints that the agent's last run stored there and that are permitted. The address
-// of a handler on the network may belong to somebody else by now, so such a handler
-// must register again. Static handlers are known from the start.
+// New returns the registry of the handlers that register in a directory. Static handlers are
+// known from the start.
 func New(dir string, network Network, log *slog.Logger, static ...Static) *Registry {
 	r := &Registry{
 		dir: dir, network: network, log: log, interval: checkInterval,
 		recheck: make(chan struct{}, 1),
 		records: map[Endpoint]*record{}, refusals: map[string]refusal{},
 	}
-	entries, err := load(dir)
-	if err != nil {
-		log.Warn("Cannot read the stored discovery handlers; each one must register again", "err", err)
-	}
-	for _, entry := range entries {
-		if err := network.permit(entry.Endpoint); err != nil {
-			log.Warn("Forgot a stored discovery handler", "handler", entry.Name, "err", err)
-			continue
-		}
-		known := newRecord(entry.Shared)
-		if entry.Network {
-			known.unconfirmed = true
-			known.offline(time.Now())
-		}
-		r.records[entry.Endpoint] = known
-	}
 	for _, handler := range static {
-		known := newRecord(handler.Shared)
-		known.static = true
-		r.records[Endpoint{Name: handler.Name, Network: true, Address: handler.Address}] = known
+		r.records[Endpoint{Name: handler.Name, Network: true, Address: handler.Address}] = &record{shared: handler.Shared, static: true}
 	}
 	return r
 }
@@ -143,51 +103,39 @@ func (r *Registry) Register(entry Entry) error {
 	if err := r.network.permit(entry.Endpoint); err != nil {
 		return err
 	}
-	now := time.Now()
 	r.mu.Lock()
 	known := r.records[entry.Endpoint]
-	isNew := known == nil
-	if isNew {
+	if known == nil {
 		if len(r.records) >= maxEndpoints {
 			r.mu.Unlock()
 			return errTooMany
 		}
-		known = newRecord(!entry.Shared)
+		known = &record{shared: !entry.Shared}
 		r.records[entry.Endpoint] = known
 	}
 	if known.static {
 		entry.Shared = known.shared // the operator decides
 	}
 	changed := known.shared != entry.Shared
-	if changed && !isNew {
-		if !known.changes.AllowN(now, 1) {
-			r.mu.Unlock()
-			return errTooOften
-		}
-	}
 	delete(r.refusals, entry.Name)
-	same := !changed && !known.unconfirmed
-	known.registered(entry.Shared, now)
-	if changed {
-		r.save()
-	}
+	known.registered(entry.Shared, time.Now())
 	r.mu.Unlock()
 
 	if changed {
 		r.log.Info("Discovery handler registered", "handler", entry.Name, "endpoint", entry.Address, "shared", entry.Shared)
 	}
-	r.notify(entry.Endpoint, same)
+	r.notify(entry.Endpoint, !changed)
 	return nil
 }
 
 // refuse records why a handler may not register, for the Configurations that use it, until it
-// has not tried for forgetRefusalAfter. One that has registered too often may.
+// has not tried for forgetRefusalAfter.
 func (r *Registry) refuse(name string, err error, now time.Time) {
 	r.log.Warn("Refused the registration of a discovery handler", "handler", name, "err", err)
 	reason := text.Truncate("the discovery handler may not register: "+err.Error(), maxRefusalLength)
 	r.mu.Lock()
 	before, known := r.refusals[name]
-	room := len(name) <= maxNameLength && (known || len(r.refusals) < maxEndpoints) && !errors.Is(err, errTooOften)
+	room := len(name) <= maxNameLength && (known || len(r.refusals) < maxEndpoints)
 	isNew := before.reason != reason && room && now.Sub(before.at) >= refusalInterval
 	if isNew || before.reason == reason {
 		r.refusals[name] = refusal{reason, now}
@@ -212,7 +160,7 @@ func (r *Registry) Endpoints(handler string) []Entry {
 	var entries []Entry
 	for endpoint, known := range r.records {
 		if endpoint.Name == handler {
-			entries = append(entries, Entry{endpoint, known.shared, known.unconfirmed})
+			entries = append(entries, Entry{endpoint, known.shared})
 		}
 	}
 	slices.SortFunc(entries, func(a, b Entry) int { return a.Compare(b.Endpoint) })
@@ -237,7 +185,7 @@ func (r *Registry) Snapshot() []Status {
 	defer r.mu.Unlock()
 	var all []Status
 	for endpoint, known := range r.records {
-		all = append(all, Status{Entry{endpoint, known.shared, known.unconfirmed}, known.state()})
+		all = append(all, Status{Entry{endpoint, known.shared}, known.state()})
 	}
 	slices.SortFunc(all, func(a, b Status) int { return a.Compare(b.Endpoint) })
 	return all
@@ -368,9 +316,6 @@ func (r *Registry) forget(now time.Time) (next time.Duration) {
 	for _, endpoint := range gone {
 		delete(r.records, endpoint)
 	}
-	if len(gone) > 0 {
-		r.save()
-	}
 	r.mu.Unlock()
 
 	for _, endpoint := range gone {
@@ -389,20 +334,5 @@ func (r *Registry) notify(endpoint Endpoint, known bool) {
 	r.mu.Unlock()
 	for _, changed := range subscribers {
 		changed(endpoint, known)
-	}
-}
-
-// save writes the endpoints to the file, except those that this process configures or serves
-// itself. The caller holds mu, which keeps the files in the order of the changes; the file is
-// small and local.
-func (r *Registry) save() {
-	var entries []Entry
-	for _, endpoint := range slices.SortedFunc(maps.Keys(r.records), Endpoint.Compare) {
-		if !r.records[endpoint].static && !strings.HasSuffix(endpoint.Address, EmbeddedSuffix) {
-			entries = append(entries, Entry{Endpoint: endpoint, Shared: r.records[endpoint].shared})
-		}
-	}
-	if err := store(r.dir, entries); err != nil {
-		r.log.Warn("Cannot store the discovery handlers; after a restart of the agent each one must register again", "err", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"akri.sh/akri/discovery/protocol"
+	"akri.sh/akri/internal/backoff"
 )
 
 // A handler that registers again and again costs the agent, and its log, no more than this.
@@ -94,18 +95,12 @@ func (r *Registry) serveUntilRemoved(ctx context.Context, server *grpc.Server, l
 
 // awaitRemoval reports whether the registration socket was removed before ctx was done.
 func (r *Registry) awaitRemoval(ctx context.Context) bool {
-	tick := time.NewTicker(r.interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-tick.C:
-		}
+	for backoff.Sleep(ctx, r.interval) {
 		if _, err := os.Lstat(filepath.Join(r.dir, protocol.RegistrationSocket)); errors.Is(err, fs.ErrNotExist) {
 			return true
 		}
 	}
+	return false
 }
 
 type registrationService struct {
@@ -146,7 +141,7 @@ func (s *registrationService) RegisterDiscoveryHandler(
 	if err := s.registry.Register(entry); err != nil {
 		s.registry.refuse(request.GetName(), err, time.Now())
 		code := codes.PermissionDenied
-		if errors.Is(err, errTooMany) || errors.Is(err, errTooOften) {
+		if errors.Is(err, errTooMany) {
 			code = codes.ResourceExhausted
 		}
 		return nil, status.Error(code, err.Error())

@@ -1,10 +1,6 @@
 package registry
 
-import (
-	"time"
-
-	"golang.org/x/time/rate"
-)
+import "time"
 
 // ForgetAfter is how long an endpoint may be offline before it is forgotten.
 const ForgetAfter = 5 * time.Minute
@@ -40,15 +36,6 @@ type record struct {
 	probed bool
 	// static means that the operator has configured the endpoint: it is never forgotten.
 	static bool
-	// changes is how many registrations with another value of shared are permitted.
-	changes *rate.Limiter
-	// unconfirmed means that an earlier run of the agent knew the endpoint, which must
-	// register again before it is used.
-	unconfirmed bool
-}
-
-func newRecord(shared bool) *record {
-	return &record{shared: shared, changes: rate.NewLimiter(rate.Every(changeInterval), changeBurst)}
 }
 
 func (r *record) state() State {
@@ -64,7 +51,7 @@ func (r *record) state() State {
 // registered records a registration. While a stream fails again and again, that the
 // handler registers does not mean that it works; it is only not forgotten yet.
 func (r *record) registered(shared bool, now time.Time) {
-	r.shared, r.unconfirmed = shared, false
+	r.shared = shared
 	if r.state() == Offline && !r.failedAt.IsZero() && now.Sub(r.failedAt) < retrying {
 		r.offlineSince = now
 		return
@@ -121,7 +108,7 @@ func (r *record) available() { r.offlineSince, r.probed = time.Time{}, false }
 // out whether the endpoint still exists. A static endpoint that is offline is probed, too:
 // it never registers again.
 func (r *record) idle() bool {
-	return !r.unconfirmed && (r.state() == Waiting || r.probed || r.static && r.streams == 0)
+	return r.state() == Waiting || r.probed || r.static && r.streams == 0
 }
 
 // forgetAt returns the time when the endpoint is forgotten, and whether it is offline

@@ -9,7 +9,7 @@
 //   - Each message is the full list of its endpoint. The devices of a Configuration
 //     are the union over the endpoints, so an endpoint that fails does not affect
 //     the devices of others. If they describe a device differently, the first one's
-//     description counts, and the snapshot says so (contradiction.go).
+//     description counts.
 //   - A device is removed when a message of an open stream lacks it, or when the
 //     grace period after a broken stream has passed; grace.go lists the limits. What the
 //     first message of an endpoint lacks may still exist, so the snapshot has its time.

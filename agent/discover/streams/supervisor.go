@@ -168,7 +168,7 @@ func (d *discovery) sync(entries []registry.Entry) {
 	for _, entry := range entries {
 		expected[entry.Endpoint] = true
 		running := d.streams[entry.Endpoint]
-		if d.request == nil || entry.Unconfirmed || running != nil && running.entry == entry && running.request == d.request {
+		if d.request == nil || running != nil && running.entry == entry && running.request == d.request {
 			continue
 		}
 		if running != nil {

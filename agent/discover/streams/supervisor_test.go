@@ -96,6 +96,7 @@ type setup struct {
 	supervisor *Supervisor
 	changed    chan types.NamespacedName
 	states     *stateLog
+	metrics    *prometheus.Registry
 }
 
 // stateLog records the states that the registry logs.
@@ -128,13 +129,13 @@ func newSetup(t *testing.T) *setup {
 	log := slog.New(states)
 	s := &setup{
 		t: t, registry: registry.New(t.TempDir(), registry.Network{}, log), states: states,
-		changed: make(chan types.NamespacedName, 1000),
+		changed: make(chan types.NamespacedName, 1000), metrics: prometheus.NewRegistry(),
 	}
 	s.supervisor = NewSupervisor(
 		s.registry,
 		hostpaths.Policy{},
 		func(name types.NamespacedName) { s.changed <- name },
-		NewMetrics(prometheus.NewRegistry()),
+		NewMetrics(s.metrics),
 		log,
 	)
 	t.Cleanup(s.supervisor.Close)
@@ -350,66 +351,50 @@ func TestARegistrationOfAKnownEndpoint(t *testing.T) {
 	}
 }
 
-// A handler that sends its list and ends the stream is available all the time. It is
-// offline once it does not answer, and Waiting if no Configuration uses it.
-func TestAHandlerThatEndsEachStreamStaysActive(t *testing.T) {
-	s := newSetup(t)
-	f := s.handler("polling")
-	stop := f.serve(t)
-	s.register(f)
-	s.ask("")
-	for range 4 {
-		s.wantRequest(f, "")
-		f.send <- devices("a")
-		f.fail <- nil
-	}
-	s.await("", "a settled")
-	s.wantRequest(f, "")
-	if states := s.states.String(); states != "Active" {
-		t.Errorf("the states were %s, want Active all the time", states)
-	}
-	f.send <- devices("a")
-	f.fail <- nil
-	stop()
-	s.awaitStates("Active Offline")
+// A handler that sends its list and ends the stream, or refuses its request, is available all
+// the time. It is offline once it does not answer, and Waiting if no Configuration uses it.
+func TestAHandlerThatAnswersStaysActive(t *testing.T) {
+	for reason, answer := range map[string]func(*fake){
+		"ended":   func(f *fake) { f.send <- devices("a"); f.fail <- nil },
+		"refused": func(f *fake) { f.fail <- status.Error(codes.InvalidArgument, "want numbers") },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s := newSetup(t)
+			f := s.handler("answering")
+			stop := f.serve(t)
+			s.register(f)
+			s.ask("")
+			for range 4 {
+				s.wantRequest(f, "")
+				answer(f)
+			}
+			s.wantRequest(f, "")
+			if states := s.states.String(); states != "Active" {
+				t.Errorf("the states were %s, want Active all the time", states)
+			}
+			families, err := s.metrics.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, family := range families {
+				if counted := family.GetMetric()[0].String(); family.GetName() == "akri_discovery_errors_total" &&
+					(!strings.Contains(counted, reason) || !strings.Contains(counted, "value:4")) {
+					t.Errorf("4 answers are counted as %s", counted)
+				}
+			}
+			answer(f)
+			stop()
+			s.awaitStates("Active Offline")
 
-	defer f.serve(t)()
-	s.register(f)
-	s.wantRequest(f, "")
-	f.send <- devices("a")
-	s.awaitStates("Active Offline Active")
-	f.fail <- nil
-	s.supervisor.Drop(door) // before the next attempt
-	s.awaitStates("Active Offline Active Waiting")
-}
-
-// A handler that refuses its request answers all the same. It is Active all the time, and
-// Waiting once no Configuration uses it.
-func TestAHandlerThatRefusesStaysActive(t *testing.T) {
-	s := newSetup(t)
-	f := s.handler("refusing")
-	stop := f.serve(t)
-	s.register(f)
-	s.ask("typo")
-	for range 4 {
-		s.wantRequest(f, "typo")
-		f.fail <- status.Error(codes.InvalidArgument, "want numbers")
+			defer f.serve(t)()
+			s.register(f)
+			s.wantRequest(f, "")
+			answer(f)
+			s.awaitStates("Active Offline Active")
+			s.supervisor.Drop(door)
+			s.awaitStates("Active Offline Active Waiting")
+		})
 	}
-	s.wantRequest(f, "typo")
-	if states := s.states.String(); states != "Active" {
-		t.Errorf("the states were %s, want Active all the time", states)
-	}
-	f.fail <- status.Error(codes.InvalidArgument, "want numbers")
-	stop()
-	s.awaitStates("Active Offline")
-
-	defer f.serve(t)()
-	s.register(f)
-	s.wantRequest(f, "typo")
-	f.fail <- status.Error(codes.InvalidArgument, "want numbers")
-	s.awaitStates("Active Offline Active")
-	s.supervisor.Drop(door)
-	s.awaitStates("Active Offline Active Waiting")
 }
 
 func (s *setup) awaitStates(want string) {

@@ -55,7 +55,7 @@ type Snapshot struct {
 	Listed time.Time
 	// Grace is until when local devices are kept that the last list of an endpoint lacks.
 	Grace time.Time
-	// Failures, sorted by endpoint; contradictions are the last.
+	// Failures, sorted by endpoint.
 	Failures []Failure
 	// Next is the time when the snapshot changes without an event; zero for never.
 	Next time.Time
@@ -101,8 +101,6 @@ type source struct {
 	refused bool
 	// complaint describes a fault in the last message.
 	complaint string
-	// differsSince is since when it contradicts another endpoint; zero if it does not.
-	differsSince time.Time
 	// failure is why the last stream ended, until one has lasted for steadyAfter with a
 	// message, or the endpoint accepts a request that it rejected.
 	failure string
@@ -251,8 +249,7 @@ func (v *view) At(now time.Time) Snapshot {
 
 	snapshot := Snapshot{Settled: v.settled, Listed: v.listed, Grace: v.heard.Add(v.grace)}
 	union := map[Key]Known{}
-	endpoints := slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare)
-	for _, endpoint := range endpoints {
+	for _, endpoint := range slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare) {
 		s := v.sources[endpoint]
 		reachable := s.open || s.lostAt.IsZero() || !next.due(s.lostAt.Add(restartAllowance), now)
 		for _, d := range s.devices {
@@ -265,7 +262,6 @@ func (v *view) At(now time.Time) Snapshot {
 			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, failure})
 		}
 	}
-	snapshot.Failures = append(snapshot.Failures, v.contradictions(endpoints, &next, now)...)
 	snapshot.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(strconv.FormatBool(a.Shared), strconv.FormatBool(b.Shared)))
 	})

@@ -292,34 +292,11 @@ func TestView(t *testing.T) {
 			at: 1001, want: "b settled",
 		},
 		"two endpoints describe a device differently": {
-			reason: "the first one's description counts, and the other endpoint is named",
+			reason: "the first one's description counts",
 			timeline: func(s *timeline) {
 				s.expect(serial, usb).opened(usb).received(usb, "b", "a=1", "c=1").opened(serial).received(serial, "c=2", "a=2", "b")
-				s.view.At(s.now)
 			},
-			at: 10, want: `a=2 b c=2 settled !/usb.sock devices such as "a" have other properties, mounts or files than h@/serial.sock ` +
-				`reports, which count: let one handler report a device, or both the same`,
-		},
-		"they differ for a moment": {
-			reason: "a change reaches one before the other",
-			timeline: func(s *timeline) {
-				s.expect(serial, usb).opened(usb).received(usb, "a=1").opened(serial).received(serial, "a=2")
-				s.view.At(s.now)
-				s.at(9).received(usb, "a=2")
-				s.view.At(s.now)
-				s.received(usb, "a=3")
-				s.view.At(s.now)
-			},
-			at: 18, want: "a=2 settled @19",
-		},
-		"the stream of one has ended": {
-			reason: "its handler may have been replaced by the other one",
-			timeline: func(s *timeline) {
-				s.expect(serial, usb).opened(usb).received(usb, "a=1").opened(serial).received(serial, "a=2")
-				s.view.At(s.now)
-				s.at(9).broke(serial)
-			},
-			at: 10, want: "a=2 settled @19",
+			at: 10, want: "a=2 b c=2 settled",
 		},
 		"an endpoint is forgotten": {
 			reason: "its grace period has passed, and its failure is no longer shown",

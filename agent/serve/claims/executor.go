@@ -34,25 +34,17 @@ const (
 	minRetryDelay = 20 * time.Millisecond
 )
 
-// Store is the agent's cache of its Instances. [instances.Store] implements it.
-type Store interface {
-	// Get returns the latest known version of an Instance, or nil.
-	Get(types.NamespacedName) *v0.Instance
-	// Keep records an Instance from a response of the API server.
-	Keep(*v0.Instance)
-}
-
 // Executor claims and releases slots. It is safe for concurrent use.
 type Executor struct {
 	client  dynamic.NamespaceableResourceInterface
-	store   Store
+	store   *instances.Store
 	manager string
 	dryRun  []string
 }
 
 // New returns an executor that writes as the given field manager. The
 // client should have no rate limit: the kubelet waits for it.
-func New(client dynamic.Interface, store Store, manager string) *Executor {
+func New(client dynamic.Interface, store *instances.Store, manager string) *Executor {
 	return &Executor{client: client.Resource(v0.InstanceResource), store: store, manager: manager}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 )
@@ -122,5 +124,15 @@ func newExecutor(t *testing.T, transport http.RoundTripper) *Executor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(client, &MemoryStore{}, "akri-agent.node-a")
+	return New(client, NewStore(t, client, "node-a"), "akri-agent.node-a")
+}
+
+// NewStore returns the cache of a node's agent, whose watch does not run.
+func NewStore(t *testing.T, client dynamic.Interface, node string) *instances.Store {
+	t.Helper()
+	store, err := instances.New(client, node, func(types.NamespacedName) {}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
 }

@@ -36,6 +36,12 @@ func client(t *testing.T, config *rest.Config) dynamic.Interface {
 	return c
 }
 
+// executor returns the executor of a node.
+func executor(t *testing.T, c dynamic.Interface, node string) *claims.Executor {
+	t.Helper()
+	return claims.New(c, claims.NewStore(t, c, node), "akri-agent."+node)
+}
+
 // instance creates an Instance with two slots. If usage is nil, deviceUsage is
 // absent.
 func instance(t *testing.T, c dynamic.Interface, namespace, name string, usage map[string]any) types.NamespacedName {
@@ -89,7 +95,7 @@ func TestClaimAndRelease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ref := instance(t, c, namespace, name, start)
-			a, b := claims.New(c, &claims.MemoryStore{}, "akri-agent."+"node-a"), claims.New(c, &claims.MemoryStore{}, "akri-agent."+"node-b")
+			a, b := executor(t, c, "node-a"), executor(t, c, "node-b")
 			if got := a.Claim(t.Context(), ref, slots.Claim{Owners: owned("node-a", 0)}); got.Outcome != slots.Written {
 				t.Fatalf("claim of a free slot: %+v", got)
 			}
@@ -164,7 +170,7 @@ func TestLostAnswers(t *testing.T) {
 	l := &lossy{}
 	unreliable := rest.CopyConfig(config)
 	unreliable.Wrap(func(next http.RoundTripper) http.RoundTripper { l.next = next; return l })
-	e := claims.New(client(t, unreliable), &claims.MemoryStore{}, "akri-agent."+"node-a")
+	e := executor(t, client(t, unreliable), "node-a")
 	for i, mode := range []int32{loseAnswer, loseRequest} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
 			ref := instance(t, plain, namespace, fmt.Sprintf("lost-%d", i), nil)
@@ -195,8 +201,8 @@ func TestLatePatches(t *testing.T) {
 	l := &lossy{}
 	unreliable := rest.CopyConfig(config)
 	unreliable.Wrap(func(next http.RoundTripper) http.RoundTripper { l.next = next; return l })
-	e := claims.New(client(t, unreliable), &claims.MemoryStore{}, "akri-agent."+"node-a")
-	other := claims.New(plain, &claims.MemoryStore{}, "akri-agent."+"node-b")
+	e := executor(t, client(t, unreliable), "node-a")
+	other := executor(t, plain, "node-b")
 	write := func(r claims.Result) {
 		t.Helper()
 		if r.Outcome != slots.Written {
@@ -238,8 +244,8 @@ func TestProbe(t *testing.T) {
 	c := client(t, config)
 	namespace := apitest.Namespace(t, config)
 	ref := instance(t, c, namespace, "probe-1", map[string]any{"probe-1-0": "node-b"})
-	store := &claims.MemoryStore{}
-	a := claims.New(c, store, "akri-agent."+"node-a")
+	store := claims.NewStore(t, c, "node-a")
+	a := claims.New(c, store, "akri-agent.node-a")
 	probe := func() claims.Result { return a.Probe(t.Context(), ref, v0.Owner{Node: "node-a"}) }
 
 	got := probe()

@@ -50,7 +50,7 @@ func TestLastList(t *testing.T) {
 // doing when the agent stops: nothing is tried again, and nobody is warned.
 func TestStopIsNoFailure(t *testing.T) {
 	for range 10 {
-		k, log := kubelettest.Start(t, kubelettest.Options{NoWatcher: true}), &records{}
+		k, log := kubelettest.Start(t, kubelettest.Options{}), &records{}
 		s, stop := unconnected(t, k, slog.New(slog.NewTextHandler(log, nil)))
 		s.Publish(types.NamespacedName{Namespace: "default", Name: "cam"}, []device.Device{{
 			Instance: types.NamespacedName{Namespace: "default", Name: "cam-1a2b3c"}, Configuration: "cam", Capacity: 1, Online: true,

@@ -27,12 +27,9 @@ const (
 	// repeats is how often an observation is repeated after a Pod changed, in case the
 	// kubelet's list lags for longer.
 	repeats = 2
-	// maxRate and maxTriggerRate bound the observations per second, and those that are
-	// not triggered by a Pod of this node: the owners of an Instance's slots change as
-	// often as other nodes' Pods do. The kubelet answers 100 lists per second, to all of
-	// its clients.
-	maxRate, maxTriggerRate = 10, 1
-	burst                   = 5
+	// maxRate and burst bound the observations per second. The kubelet answers 100 lists per
+	// second, to all of its clients.
+	maxRate, burst = 5, 5
 )
 
 // observeSoon requests an observation.
@@ -46,7 +43,7 @@ func (s *Server) observeSoon() {
 // observe observes the node's Pods until ctx is done: after a trigger, repeatedly
 // while a slot is undecided, and at least every maxInterval.
 func (s *Server) observe(ctx context.Context) {
-	limiter, triggers := rate.NewLimiter(maxRate, burst), rate.NewLimiter(maxTriggerRate, burst)
+	limiter := rate.NewLimiter(maxRate, burst)
 	next, undecided, due := time.Now().Add(gatherTime), 0, 0
 	var noticed time.Time // the reason for an observation, until one has decided
 	for {
@@ -57,11 +54,6 @@ func (s *Server) observe(ctx context.Context) {
 			noticed = cmp.Or(noticed, time.Now())
 			due--
 		case <-s.trigger:
-			if !triggers.Allow() {
-				timer.Stop()
-				next = deadline.Earliest(next, time.Now().Add(time.Second/maxTriggerRate))
-				continue
-			}
 			noticed, undecided = cmp.Or(noticed, time.Now()), 0
 			backoff.Sleep(ctx, gatherTime)
 		case <-s.observer.Changed():

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
@@ -128,18 +127,5 @@ func TestResourcesOfOneName(t *testing.T) {
 				t.Errorf("no warning %q in the log:\n%s", of.warning, log.text())
 			}
 		})
-	}
-}
-
-// TestObservationsAreLogged checks that an observation writes what one of Akri's end-to-end
-// tests looks for in the log of the last seconds.
-func TestObservationsAreLogged(t *testing.T) {
-	log := &records{}
-	debug := &slog.HandlerOptions{Level: slog.LevelDebug}
-	unconnected(t, kubelettest.Start(t, kubelettest.Options{}), slog.New(slog.NewTextHandler(log, debug)))
-	for deadline := time.Now().Add(time.Minute); !log.contain("reclaiming unused slots - start"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the log has no such line")
-		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/health"
@@ -45,6 +46,17 @@ type Options struct {
 	Heartbeat *health.Loop
 	// Accounting is stuck while the kubelet does not show which slots are in use; may be nil.
 	Accounting *health.Loop
+}
+
+// plugins is where the kubelet finds the device plugins of this node.
+type plugins interface {
+	// Clean removes what an earlier agent left behind.
+	Clean() error
+	// Run calls started whenever the kubelet has started, until ctx is done. An error
+	// means that the agent must restart to reach the kubelet.
+	Run(ctx context.Context, started func()) error
+	// Serve serves a resource to the kubelet until ctx is done.
+	Serve(ctx context.Context, resource string, server plugin.DevicePluginServer)
 }
 
 // Server offers the devices of one node to its kubelet. It is a [device.Sink].
@@ -92,7 +104,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the kubelet: %w", err)
 	}
-	return newServer(o, lister, newSockets(dir, o.Log))
+	return newServer(o, lister, kubelet.NewRegistrar(dir, o.Log))
 }
 
 // newServer returns a server for a kubelet that is listed and served as given.

@@ -83,11 +83,10 @@ func serving(t *testing.T, k *kubelettest.Kubelet, of slots.Resource, devices ..
 	s := newService(of, a)
 	a.deny = func(int) { s.setList([]slots.Health{{ID: 0}, {ID: 1, Healthy: true}, {ID: 2, Healthy: true}}) }
 	s.setList([]slots.Health{{ID: 0, Healthy: true}, {ID: 1, Healthy: true}, {ID: 2, Healthy: true}})
-	log := slog.New(slog.DiscardHandler)
-	connected := kubelet.Plugin{Resource: v0.ResourceName(of.Name), Server: s, Registrar: kubelet.NewRegistrar(k.Dir(), log), Log: log}
+	connected := kubelet.NewRegistrar(k.Dir(), slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { connected.Run(ctx) })
+	running.Go(func() { connected.Serve(ctx, v0.ResourceName(of.Name), s) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()

@@ -2,11 +2,10 @@ package events
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -18,14 +17,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/workqueue"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/internal/backoff"
 	"akri.sh/akri/internal/text"
 )
 
 const (
 	component = "akri-agent"
+
+	// writeInterval is the shortest time between two writes of the same Event.
+	writeInterval = 10 * time.Minute
+	// maxSeries bounds the memory: further series are dropped until others have
+	// ended.
+	maxSeries = 1000
+	// maxAge is how long an Event that cannot be written is tried. API servers keep
+	// Events for an hour by default.
+	maxAge = time.Hour
 
 	requestTimeout = 5 * time.Second
 	// perSecond and burst bound the writes of one agent.
@@ -48,16 +56,34 @@ type Object struct {
 	UID       types.UID
 }
 
+// key identifies a series of equal Events.
+type key struct {
+	object  Object
+	subject string
+	reason  string
+}
+
+// series counts the occurrences of an Event.
+type series struct {
+	message     string // of the last occurrence
+	first, last time.Time
+	count       int
+	// due is when the pending write became due; zero if none is pending.
+	due time.Time
+	// settled is when the Event was last written or given up; zero if it never was.
+	settled time.Time
+}
+
 // Recorder writes Events of one node. It is safe for concurrent use.
 type Recorder struct {
-	client dynamic.NamespaceableResourceInterface
-	node   string
-	log    *slog.Logger
-	limit  *rate.Limiter
-	wake   chan struct{} // has room for one: a series is due
+	client  dynamic.NamespaceableResourceInterface
+	node    string
+	log     *slog.Logger
+	limit   *rate.Limiter
+	pending workqueue.TypedRateLimitingInterface[key] // the series that are due
 
 	mu     sync.Mutex
-	events *aggregate
+	series map[key]*series
 	fullAt time.Time // when it was last logged that there are too many series
 }
 
@@ -65,88 +91,100 @@ type Recorder struct {
 func New(client dynamic.Interface, node string, log *slog.Logger) *Recorder {
 	return &Recorder{
 		client: client.Resource(eventResource), node: node, log: log,
-		limit: rate.NewLimiter(perSecond, burst), wake: make(chan struct{}, 1), events: newAggregate(),
+		limit: rate.NewLimiter(perSecond, burst), series: map[key]*series{},
+		pending: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[key](minRetryDelay, maxRetryDelay)),
 	}
 }
 
-// Warn records an Event of type Warning, and logs it unless it was logged within
-// [Interval]. The subject, such as a slot, distinguishes Events about one object with the
-// same reason. Warn does not wait for the API server.
+// Warn records an Event of type Warning, and logs it unless it was logged within ten
+// minutes. The subject, such as a slot, distinguishes Events about one object
+// with the same reason. Warn does not wait for the API server.
 func (r *Recorder) Warn(object Object, subject, reason, message string) {
-	now := time.Now()
-	r.mu.Lock()
-	due, counted := r.events.add(key{object, subject, reason}, message, now)
-	full := !counted && now.Sub(r.fullAt) >= Interval
-	if full {
-		r.fullAt = now
-	}
-	r.mu.Unlock()
+	k := key{object, subject, reason}
+	due, full := r.count(k, message, time.Now())
 	if full {
 		r.log.Warn("Too many different Events: further ones are neither logged nor written", "limit", maxSeries)
 	}
-	if !due {
-		return
+	if due {
+		r.log.Warn("Emitting an Event", "kind", object.Kind, "namespace", object.Namespace, "name", object.Name,
+			"reason", reason, "message", message)
+		r.pending.Add(k)
 	}
-	r.log.Warn("Emitting an Event", "kind", object.Kind, "namespace", object.Namespace, "name", object.Name,
-		"reason", reason, "message", message)
-	select {
-	case r.wake <- struct{}{}:
-	default:
+}
+
+// count counts an occurrence. It reports whether a write has become due, and whether it is to
+// be logged that there is no room for the series.
+func (r *Recorder) count(k key, message string, now time.Time) (due, full bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.series[k]
+	if s == nil {
+		if len(r.series) >= maxSeries {
+			r.forget(now)
+		}
+		if len(r.series) >= maxSeries {
+			if full = now.Sub(r.fullAt) >= writeInterval; full {
+				r.fullAt = now
+			}
+			return false, full
+		}
+		s = &series{first: now}
+		r.series[k] = s
+	}
+	s.count++
+	s.last, s.message = now, message
+	if !s.due.IsZero() || now.Sub(s.settled) < writeInterval {
+		return false, false
+	}
+	s.due = now
+	return true, false
+}
+
+// forget drops the series that have ended. The caller holds mu.
+func (r *Recorder) forget(now time.Time) {
+	for k, s := range r.series {
+		if s.due.IsZero() && now.Sub(s.last) >= writeInterval {
+			delete(r.series, k)
+		}
 	}
 }
 
 // Run writes Events until ctx is done. It repeats a write that fails for reasons that
 // pass.
 func (r *Recorder) Run(ctx context.Context) {
-	failures := 0
-	for ctx.Err() == nil {
-		if _, found := r.next(); !found {
-			select {
-			case <-ctx.Done():
-			case <-r.wake:
-			}
-			continue
-		}
-		if r.limit.Wait(ctx) != nil {
+	stopped := context.AfterFunc(ctx, r.pending.ShutDown)
+	defer stopped()
+	for {
+		k, ended := r.pending.Get()
+		if ended || r.limit.Wait(ctx) != nil {
 			return
 		}
-		if r.writeNext(ctx) {
-			failures = 0
-			continue
+		if r.write(ctx, k) {
+			r.pending.Forget(k)
+		} else {
+			r.pending.AddRateLimited(k)
 		}
-		delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
-		failures++
-		select {
-		case <-ctx.Done():
-		case <-time.After(delay - rand.N(delay/4)):
-		}
+		r.pending.Done(k)
 	}
 }
 
-func (r *Recorder) next() (series, bool) {
+// write writes the Event of a series. It returns false if the write is to be repeated.
+func (r *Recorder) write(ctx context.Context, k key) (settled bool) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.events.next()
-}
-
-// writeNext writes the Event of the next series. It returns false if the write is to be
-// repeated.
-func (r *Recorder) writeNext(ctx context.Context) bool {
-	tried, _ := r.next()
-	result, err := tried, error(nil)
-	if tried.object.Namespace != "" { // otherwise, the object is not known any more
-		result, err = r.write(ctx, tried)
-	}
-	if err != nil {
-		r.log.Debug("Could not write an Event", "object", tried.object.Name, "reason", tried.reason, "err", err)
+	s := r.series[k]
+	tried := *s
+	r.mu.Unlock()
+	if k.object.Namespace != "" { // otherwise, the object is not known any more
+		if err := r.apply(ctx, k, tried); err != nil {
+			r.log.Debug("Could not write an Event", "object", k.object.Name, "reason", k.reason, "err", err)
+			if passes(err) && time.Since(tried.due) < maxAge {
+				return false
+			}
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err != nil && passes(err) {
-		r.events.postpone(time.Now())
-		return false
-	}
-	r.events.settle(tried, result, time.Now())
+	s.due, s.settled = time.Time{}, time.Now()
 	return true
 }
 
@@ -161,48 +199,30 @@ func passes(err error) bool {
 		code >= http.StatusInternalServerError
 }
 
-// write creates the Event of a series, or updates it. It returns the series with the name
-// and the count of the Event.
-func (r *Recorder) write(ctx context.Context, s series) (series, error) {
+// apply creates the Event of a series, or updates it. The name is the same each time, so a
+// request whose response was lost can be repeated, and an Event that has expired is created
+// again.
+func (r *Recorder) apply(ctx context.Context, k key, s series) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	events := r.client.Namespace(s.object.Namespace)
-	message := text.Truncate(s.message, maxMessageBytes)
-	result := s
-	if s.name != "" {
-		patch, err := json.Marshal(map[string]any{"count": s.count, "lastTimestamp": stamp(s.last), "message": message})
-		if err != nil {
-			return s, err
-		}
-		_, err = events.Patch(ctx, s.name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if !apierrors.IsNotFound(err) {
-			return s, err
-		}
-		result.first, result.count = s.last, 1 // the Event has expired
-	}
-	// The same name for each try: one without a response may have succeeded.
-	result.name = fmt.Sprintf("%s.%x", s.object.Name, s.due.UnixNano())
-	_, err := events.Create(ctx, r.event(message, result), metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return s, err
-	}
-	return result, nil
-}
-
-func (r *Recorder) event(message string, s series) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
+	digest := fnv.New64a()
+	_, _ = fmt.Fprintf(digest, "%s/%s/%s/%s/%s", r.node, k.object.Kind, k.object.UID, k.reason, k.subject) // never fails
+	name := fmt.Sprintf("%s.%x", k.object.Name, digest.Sum64())
+	event := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Event",
-		"metadata": map[string]any{"namespace": s.object.Namespace, "name": s.name},
+		"metadata": map[string]any{"namespace": k.object.Namespace, "name": name},
 		"involvedObject": map[string]any{
-			"apiVersion": v0.GroupVersion.String(), "kind": s.object.Kind,
-			"namespace": s.object.Namespace, "name": s.object.Name, "uid": string(s.object.UID),
+			"apiVersion": v0.GroupVersion.String(), "kind": k.object.Kind,
+			"namespace": k.object.Namespace, "name": k.object.Name, "uid": string(k.object.UID),
 		},
-		"type": "Warning", "reason": s.reason, "message": message,
+		"type": "Warning", "reason": k.reason, "message": text.Truncate(s.message, maxMessageBytes),
 		"source":         map[string]any{"component": component, "host": r.node},
 		"count":          int64(s.count),
 		"firstTimestamp": stamp(s.first), "lastTimestamp": stamp(s.last),
 		"reportingComponent": component, "reportingInstance": r.node,
 	}}
+	_, err := r.client.Namespace(k.object.Namespace).Apply(ctx, name, event, metav1.ApplyOptions{FieldManager: component, Force: true})
+	return err
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

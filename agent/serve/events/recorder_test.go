@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 
 	"akri.sh/akri/internal/apitest"
 )
@@ -94,8 +96,29 @@ func (f *fixture) warn(instance, subject, message string) {
 	f.recorder.Warn(object, subject, "AllocationRefused", message)
 }
 
-// await waits until there are n Events, and returns them.
-func (f *fixture) await(n int) []unstructured.Unstructured {
+// later makes what was written so much older.
+func (f *fixture) later(than time.Duration) {
+	f.recorder.mu.Lock()
+	defer f.recorder.mu.Unlock()
+	for _, s := range f.recorder.series {
+		s.settled = s.settled.Add(-than)
+	}
+}
+
+// pending returns how many series are to be written.
+func (f *fixture) pending() (n int) {
+	f.recorder.mu.Lock()
+	defer f.recorder.mu.Unlock()
+	for _, s := range f.recorder.series {
+		if !s.due.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+// await waits until there are Events with these counts, in ascending order, and returns them.
+func (f *fixture) await(want ...int64) []unstructured.Unstructured {
 	f.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		list, err := f.events.List(f.t.Context(), metav1.ListOptions{
@@ -104,17 +127,23 @@ func (f *fixture) await(n int) []unstructured.Unstructured {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		if len(list.Items) == n {
+		var counts []int64
+		for _, event := range list.Items {
+			count, _, _ := unstructured.NestedInt64(event.Object, "count")
+			counts = append(counts, count)
+		}
+		slices.Sort(counts)
+		if slices.Equal(counts, want) {
 			return list.Items
 		}
 		if time.Now().After(deadline) {
-			f.t.Fatalf("%d Events, want %d", len(list.Items), n)
+			f.t.Fatalf("Events with the counts %v, want %v", counts, want)
 		}
 	}
 }
 
-// TestEvents checks that an API server accepts the Events, and that a repeated one is
-// written once.
+// An Event is written once in an interval, and counts. It is updated or, if it has expired,
+// created again.
 func TestEvents(t *testing.T) {
 	f := newFixture(t)
 	f.run()
@@ -124,120 +153,86 @@ func TestEvents(t *testing.T) {
 		f.warn("cam-1a2b3c", "cam-1a2b3c-0", "the slot is in use elsewhere")
 	}
 	f.warn("cam-1a2b3c", "cam-1a2b3c-1", strings.Repeat("ü", 2000))
-	for _, event := range f.await(2) {
-		host, _, _ := unstructured.NestedString(event.Object, "source", "host")
-		count, _, _ := unstructured.NestedInt64(event.Object, "count")
-		if host != "node-a" || count != 1 {
+	for _, event := range f.await(1, 1) {
+		if host, _, _ := unstructured.NestedString(event.Object, "source", "host"); host != "node-a" {
 			t.Errorf("Event %v", event.Object)
 		}
 	}
 	if n := f.log.emitted.Load(); n != 2 {
 		t.Errorf("the log has %d Events, want one per slot", n)
 	}
+	f.later(writeInterval)
+	f.warn("cam-1a2b3c", "cam-1a2b3c-0", "the slot is in use elsewhere")
+	for _, event := range f.await(1, 51) { // which expire
+		if err := f.events.Delete(t.Context(), event.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.later(writeInterval)
+	f.warn("cam-1a2b3c", "cam-1a2b3c-0", "the slot is in use elsewhere")
+	f.await(52)
 }
 
-// The machine reports a conflict once. Of many at the same time, all are logged at once,
-// and none is lost.
-func TestABurstOfEvents(t *testing.T) {
+// Of many Events at the same time, all are logged at once, and none is lost, also if the API
+// server does not answer: that claims cannot be written is often for the same reason. What it
+// refuses is not written again.
+func TestEventsDuringAnOutage(t *testing.T) {
 	const n = 30
 	f := newFixture(t)
 	f.recorder.limit = rate.NewLimiter(100, 5)
+	f.recorder.pending = workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[key](time.Millisecond, 50*time.Millisecond))
+	f.down.Store(true)
+	counts := make([]int64, n)
 	for i := range n {
 		f.warn(fmt.Sprint("cam-", i), "0", "conflict")
+		counts[i] = 2
 	}
 	if got := f.log.emitted.Load(); got != n {
 		t.Errorf("the log has %d of %d Events before they are written", got, n)
 	}
 	f.run()
-	f.await(n)
-}
-
-// An Event that the API server could not take, because it did not answer, is written when
-// it answers again: that claims cannot be written is often for the same reason.
-func TestEventsDuringAnOutage(t *testing.T) {
-	f := newFixture(t)
-	f.down.Store(true)
-	f.run()
-	f.warn("cam-1", "0", "the API server does not answer")
-	f.warn("cam-2", "0", "the API server does not answer")
-	for deadline := time.Now().Add(10 * time.Second); f.first() != "cam-2"; time.Sleep(time.Millisecond) {
+	k := key{Object{Kind: "Instance", Namespace: f.namespace, Name: "cam-0", UID: "u"}, "0", "AllocationRefused"}
+	for deadline := time.Now().Add(10 * time.Second); f.recorder.pending.NumRequeues(k) < 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("no attempt")
+			t.Fatal("no second attempt")
 		}
 	}
-	f.warn("cam-1", "0", "the API server does not answer")
-	f.down.Store(false)
-	for _, event := range f.await(2) {
-		count, _, _ := unstructured.NestedInt64(event.Object, "count")
-		name, _, _ := unstructured.NestedString(event.Object, "involvedObject", "name")
-		if want := map[string]int64{"cam-1": 2, "cam-2": 1}[name]; count != want {
-			t.Errorf("%s has %d occurrences, want %d", name, count, want)
-		}
+	for i := range n {
+		f.warn(fmt.Sprint("cam-", i), "0", "conflict")
 	}
-	if got := f.log.emitted.Load(); got != 2 {
-		t.Errorf("the log has %d Events, want 2", got)
-	}
-}
-
-// first returns the Instance of the Event to write next.
-func (f *fixture) first() string {
-	s, _ := f.recorder.next()
-	return s.object.Name
-}
-
-// A write whose response was lost is not repeated as another Event, and one that the API
-// server refuses is not repeated at all.
-func TestRepeatedWrites(t *testing.T) {
-	f := newFixture(t)
-	f.warn("cam-1", "0", "x")
-	s, _ := f.recorder.next()
-	for range 2 {
-		if _, err := f.recorder.write(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.await(1)
 	f.recorder.Warn(Object{Kind: "Instance", Namespace: "no such namespace", Name: "x"}, "", "AllocationRefused", "x")
-	for range 2 {
-		if !f.recorder.writeNext(t.Context()) {
-			t.Error("a write that was refused, or that is done, is to be repeated")
-		}
+	f.down.Store(false)
+	f.await(counts...)
+	if got := f.log.emitted.Load(); got != n+1 {
+		t.Errorf("the log has %d Events, want %d", got, n+1)
 	}
-	if _, found := f.recorder.next(); found {
-		t.Error("a write is still pending")
+	for deadline := time.Now().Add(10 * time.Second); f.pending() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a write that was refused, or that is done, is still pending")
+		}
 	}
 }
 
-// TestRepeatedEvent checks that a series updates its Event, and creates another one
-// after the API server has deleted it.
-func TestRepeatedEvent(t *testing.T) {
-	f := newFixture(t)
-	start := time.Now()
-	k := key{Object{Kind: "Configuration", Namespace: f.namespace, Name: "cam", UID: "u"}, "", "AllocationRefused"}
-	s := series{key: k, message: "refused", first: start}
-	write := func(after time.Duration, count int) {
-		t.Helper()
-		s.count, s.last, s.due = count, start.Add(after), start.Add(after)
-		var err error
-		if s, err = f.recorder.write(t.Context(), s); err != nil {
-			t.Fatal(err)
+// The memory is bounded, and series that have ended leave their place to others.
+func TestSeriesAreBounded(t *testing.T) {
+	r, now := New(dynamic.NewForConfigOrDie(&rest.Config{}), "node-a", slog.New(slog.DiscardHandler)), time.Unix(1e9, 0)
+	t.Cleanup(r.pending.ShutDown)
+	logged := 0
+	for i := range 2 * maxSeries {
+		if due, full := r.count(key{subject: fmt.Sprint(i)}, "", now); full {
+			logged++
+		} else if due != (i < maxSeries) {
+			t.Fatalf("occurrence %d: due is %v", i, due)
 		}
 	}
-	count := func() int64 {
-		t.Helper()
-		n, _, _ := unstructured.NestedInt64(f.await(1)[0].Object, "count")
-		return n
+	if len(r.series) != maxSeries || logged != 1 {
+		t.Errorf("%d series, and %d lines of the log, want %d and 1", len(r.series), logged, maxSeries)
 	}
-	write(0, 1)
-	write(Interval, 7)
-	if got := count(); got != 7 {
-		t.Fatalf("the Event has the count %d, want 7", got)
+	for _, s := range r.series {
+		s.due = time.Time{}
 	}
-	if err := f.events.Delete(t.Context(), s.name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	write(2*Interval, 9)
-	if got := count(); got != 1 {
-		t.Errorf("the Event has the count %d, want a new one", got)
+	if due, _ := r.count(key{subject: "late"}, "", now.Add(writeInterval)); !due || len(r.series) != 1 {
+		t.Errorf("series that have ended use up the bound: %d", len(r.series))
 	}
 }

@@ -2,7 +2,7 @@
 // the devices of containers (lister.go), and keeps device plugins connected (plugin.go,
 // registrar.go, watch.go, socket.go).
 //
-// Always: a socket name is used for one attempt only; one registration path is
-// active at a time, because with two the kubelet confuses the lists.
+// Always: a socket name is used for one attempt only; the kubelet's plugin watcher is the one
+// way of registration, because with two the kubelet confuses the lists.
 // Never: a decision about slots.
 package kubelet

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -30,44 +31,45 @@ const (
 	maxRetryDelay = 10 * time.Second
 )
 
-// Plugin serves one resource to the kubelet, on one socket after another and
+// Serve serves a resource to the kubelet until ctx is done, on one socket after another and
 // never on two at the same time.
-type Plugin struct {
-	Resource  string
-	Server    deviceplugin.DevicePluginServer
-	Registrar *Registrar
-	Log       *slog.Logger
+func (r *Registrar) Serve(ctx context.Context, resource string, server deviceplugin.DevicePluginServer) {
+	p := plugin{resource: resource, server: server, Registrar: r, log: r.log.With("resource", resource)}
+	p.run(ctx)
 }
 
-// Run serves the resource until ctx is done.
-func (p *Plugin) Run(ctx context.Context) {
-	if err := checkName(p.Resource); err != nil {
-		p.Log.Error("The kubelet does not accept the name of the resource; it is not offered", "err", err)
+// plugin is a resource that is served.
+type plugin struct {
+	*Registrar
+
+	resource string
+	server   deviceplugin.DevicePluginServer
+	log      *slog.Logger
+}
+
+func (p *plugin) run(ctx context.Context) {
+	if err := checkName(p.resource); err != nil {
+		p.log.Error("The kubelet does not accept the name of the resource; it is not offered", "err", err)
 		<-ctx.Done()
 		return
 	}
 	failures := 0
-	for ctx.Err() == nil {
-		path, retry := p.Registrar.current()
-		start := time.Now()
-		err := p.attempt(ctx, path, retry)
-		switch {
-		case ctx.Err() != nil:
+	for {
+		started, began := p.nextStart(), time.Now()
+		err := p.attempt(ctx)
+		if ctx.Err() != nil {
 			return
-		case err == nil:
-			failures = 0
-			continue
-		case time.Since(start) > maxRetryDelay+connectTimeout:
+		}
+		if time.Since(began) > maxRetryDelay+connectTimeout {
 			failures = 0 // the attempt had succeeded
 		}
 		delay := wait.Jitter(backoff.Delay(minRetryDelay, maxRetryDelay, failures), 0.1)
 		failures++
-		p.Log.Warn("The kubelet does not use this socket; trying another one", "path", path.String(), "err", err, "after", delay)
+		p.log.Warn("The kubelet does not use this socket; trying another one", "err", err, "after", delay)
 		select {
 		case <-ctx.Done():
-		case <-retry:
-			// The kubelet's socket appears before the kubelet accepts connections,
-			// so the next attempt may fail and must be repeated soon.
+			return
+		case <-started:
 			failures = 0
 		case <-time.After(delay):
 		}
@@ -83,11 +85,11 @@ func checkName(resource string) error {
 	return nil
 }
 
-// attempt serves on a new socket. It returns an error if the kubelet does not use
-// the socket or has abandoned it, and nil if another attempt is due. When it
-// returns, the kubelet's stream has ended and the socket is removed.
-func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-chan struct{}) error {
-	socket, err := socketPath(p.Registrar.dir(path), p.Resource)
+// attempt serves on a new socket until ctx is done, or until the kubelet does not use the
+// socket or has abandoned it, which is the error. When it returns, the kubelet's stream has
+// ended and the socket is removed.
+func (p *plugin) attempt(ctx context.Context) error {
+	socket, err := socketPath(filepath.Join(p.kubeletDir, pluginsDir), p.resource)
 	if err != nil {
 		return err
 	}
@@ -96,11 +98,9 @@ func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-cha
 		return fmt.Errorf("listen for the kubelet: %w", err)
 	}
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
-	streams, failures := newStreamCount(), make(chan error, 1)
-	deviceplugin.RegisterDevicePluginServer(server, &connection{DevicePluginServer: p.Server, streams: streams})
-	if path == byWatcher {
-		registration.RegisterRegistrationServer(server, &announcement{resource: p.Resource, failures: failures})
-	}
+	streams, failures, ended := make(chan int), make(chan error, 1), make(chan struct{})
+	deviceplugin.RegisterDevicePluginServer(server, &connection{p.server, streams, ended})
+	registration.RegisterRegistrationServer(server, &announcement{resource: p.resource, failures: failures})
 	var served sync.WaitGroup
 	served.Go(func() {
 		if err := server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
@@ -108,6 +108,7 @@ func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-cha
 		}
 	})
 	defer func() {
+		close(ended)
 		// Let the last list arrive, but close a stream that does not end.
 		cut := time.AfterFunc(stopTimeout, server.Stop)
 		server.GracefulStop()
@@ -115,27 +116,18 @@ func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-cha
 		served.Wait()
 		_ = os.Remove(socket) // the listener removes it, unless it was replaced
 	}()
-	if path == byRegister {
-		if err := p.Registrar.register(ctx, p.Resource, socket); err != nil {
-			return err
-		}
-	}
-	p.Log.Debug("Serving the resource", "path", path.String(), "socket", socket)
-	return p.await(ctx, path, socket, retry, streams, failures)
+	p.log.Debug("Serving the resource", "socket", socket)
+	return p.await(ctx, socket, streams, failures)
 }
 
 // await returns when an attempt ends; see attempt.
-func (p *Plugin) await(
-	ctx context.Context, path registrationPath, socket string, retry <-chan struct{}, streams *streamCount, failures <-chan error,
-) error {
-	timer := time.NewTimer(p.Registrar.timeout)
+func (p *plugin) await(ctx context.Context, socket string, streams <-chan int, failures <-chan error) error {
+	timer := time.NewTimer(p.timeout)
 	defer timer.Stop()
-	started := p.Registrar.nextStart()
+	started, open := p.nextStart(), 0
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-retry:
 			return nil
 		case err := <-failures:
 			return err
@@ -143,29 +135,24 @@ func (p *Plugin) await(
 			if deleted(socket) {
 				return errDeleted
 			}
-			started = p.Registrar.nextStart()
-			timer.Reset(p.Registrar.timeout)
-		case <-streams.changed:
-			if streams.open() > 0 {
-				p.Registrar.connected(path)
+			started = p.nextStart()
+			timer.Reset(p.timeout)
+		case change := <-streams:
+			if open += change; open > 0 {
 				timer.Stop()
 				continue
-			}
-			if path == byRegister {
-				return errors.New("the kubelet closed its stream") // and never reopens it
 			}
 			if deleted(socket) {
 				return errDeleted
 			}
-			timer.Reset(p.Registrar.timeout)
+			timer.Reset(p.timeout)
 		case <-timer.C:
 			switch {
-			case streams.open() > 0:
-			case !p.Registrar.alive():
-				timer.Reset(p.Registrar.timeout) // the kubelet finds the socket when it starts
+			case open > 0:
+			case !p.alive():
+				timer.Reset(p.timeout) // the kubelet finds the socket when it starts
 			default:
-				p.Registrar.missed()
-				return fmt.Errorf("the kubelet did not connect within %s", p.Registrar.timeout)
+				return p.notFound()
 			}
 		}
 	}
@@ -178,20 +165,28 @@ func deleted(socket string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// connection is the plugin's service on one socket. It counts the streams that the
-// kubelet has not closed.
+// connection is the plugin's service on one socket. It reports the streams that the kubelet
+// opens and closes, until the attempt has ended.
 type connection struct {
 	deviceplugin.DevicePluginServer
-	streams *streamCount
+	streams chan<- int // 1 or -1
+	ended   <-chan struct{}
 }
 
 func (c *connection) ListAndWatch(empty *deviceplugin.Empty, stream deviceplugin.DevicePlugin_ListAndWatchServer) error {
-	c.streams.add(1)
+	c.report(1)
 	err := c.DevicePluginServer.ListAndWatch(empty, stream)
 	if err != nil || stream.Context().Err() != nil { // otherwise, the plugin is stopping and has sent its last list
-		c.streams.add(-1)
+		c.report(-1)
 	}
 	return err
+}
+
+func (c *connection) report(change int) {
+	select {
+	case c.streams <- change:
+	case <-c.ended:
+	}
 }
 
 // announcement describes the service on a socket to the kubelet's plugin watcher.
@@ -224,29 +219,4 @@ func report(failures chan<- error, err error) {
 	case failures <- err:
 	default:
 	}
-}
-
-// streamCount counts open streams and signals changes.
-type streamCount struct {
-	mu      sync.Mutex
-	count   int
-	changed chan struct{} // capacity 1
-}
-
-func newStreamCount() *streamCount { return &streamCount{changed: make(chan struct{}, 1)} }
-
-func (c *streamCount) add(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.count += n
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
-}
-
-func (c *streamCount) open() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.count
 }

@@ -54,7 +54,6 @@ func serve(t *testing.T, k *kubelettest.Kubelet, timeout time.Duration, configur
 	for _, f := range configure {
 		f(r)
 	}
-	plugin := Plugin{Resource: camResource, Server: oneDevice{}, Registrar: r, Log: log}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -62,7 +61,7 @@ func serve(t *testing.T, k *kubelettest.Kubelet, timeout time.Duration, configur
 			t.Error(err)
 		}
 	})
-	running.Go(func() { plugin.Run(ctx) })
+	running.Go(func() { r.Serve(ctx, camResource, oneDevice{}) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
@@ -72,73 +71,57 @@ func serve(t *testing.T, k *kubelettest.Kubelet, timeout time.Duration, configur
 	})
 }
 
-// outage is how long tests stop the kubelet. Meanwhile the delay between two attempts
-// grows to more than 3 s, and an attempt has just failed. Only an attempt triggered by
-// the kubelet's start is in time, even on a busy machine.
+// outage is how long tests stop the kubelet.
 const outage = 3500 * time.Millisecond
 
-// TestRegistrationPaths checks that a plugin reconnects through its registration
-// path as soon as the kubelet restarts.
-func TestRegistrationPaths(t *testing.T) {
+// TestRestarts checks that a kubelet that restarts is connected before it admits Pods,
+// however long it was away.
+func TestRestarts(t *testing.T) {
 	const (
 		// The kubelet admits Pods 0.9 s after it starts. A busy machine delays some
 		// recoveries, so one of several must be in time.
 		maxRecovery    = 600 * time.Millisecond
 		maxAfterOutage = 2 * time.Second
 	)
-	for name, tc := range map[string]struct {
-		options kubelettest.Options
-		timeout time.Duration
-		dir     string
-	}{
-		"plugin watcher":        {kubelettest.Options{}, connectTimeout, "plugins_registry"},
-		"registration":          {kubelettest.Options{NoWatcher: true}, connectTimeout, "device-plugins"},
-		"watcher finds nothing": {kubelettest.Options{UnwatchedDir: true}, 300 * time.Millisecond, "device-plugins"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			k := kubelettest.Start(t, tc.options)
-			serve(t, k, tc.timeout)
-			k.Await(camResource, listed)
-			if socket := k.Socket(camResource); filepath.Base(filepath.Dir(socket)) != tc.dir {
-				t.Fatalf("served on %s", socket)
-			}
-			restart := func(outage time.Duration) time.Duration {
-				before := k.Socket(camResource)
-				k.Stop()
-				time.Sleep(outage)
-				k.StartAgain()
-				start := time.Now()
-				k.Await(camResource, listed)
-				took := time.Since(start)
-				if after := k.Socket(camResource); (after == before) != (tc.dir == "plugins_registry") {
-					t.Errorf("before the restart served on %s, after it on %s", before, after)
-				}
-				return took
-			}
-			fastest := restart(0)
-			for attempt := 1; attempt < 5 && fastest > maxRecovery; attempt++ {
-				fastest = min(fastest, restart(0))
-			}
-			if fastest > maxRecovery {
-				t.Errorf("reconnected %s after the kubelet's start; pods are admitted after 0.9 s", fastest)
-			}
-			fastest = restart(outage)
-			for attempt := 1; attempt < 3 && fastest > maxAfterOutage; attempt++ {
-				fastest = min(fastest, restart(outage))
-			}
-			if fastest > maxAfterOutage {
-				t.Errorf("reconnected %s after an outage of %s: the kubelet's start triggered no attempt", fastest, outage)
-			}
-		})
+	t.Parallel()
+	k := kubelettest.Start(t, kubelettest.Options{})
+	serve(t, k, connectTimeout)
+	k.Await(camResource, listed)
+	restart := func(outage time.Duration) time.Duration {
+		before := k.Socket(camResource)
+		k.Stop()
+		time.Sleep(outage)
+		k.StartAgain()
+		start := time.Now()
+		k.Await(camResource, listed)
+		took := time.Since(start)
+		if after := k.Socket(camResource); after != before {
+			t.Errorf("before the restart served on %s, after it on %s", before, after)
+		}
+		return took
+	}
+	fastest := restart(0)
+	for attempt := 1; attempt < 5 && fastest > maxRecovery; attempt++ {
+		fastest = min(fastest, restart(0))
+	}
+	if fastest > maxRecovery {
+		t.Errorf("reconnected %s after the kubelet's start; pods are admitted after 0.9 s", fastest)
+	}
+	fastest = restart(outage)
+	for attempt := 1; attempt < 3 && fastest > maxAfterOutage; attempt++ {
+		fastest = min(fastest, restart(outage))
+	}
+	if fastest > maxAfterOutage {
+		t.Errorf("reconnected %s after an outage of %s", fastest, outage)
 	}
 }
 
-// TestStreamEnds checks that a stream closed by the kubelet, which never reopens it,
+// TestStreamEnds checks that a stream that the kubelet has closed, which it does not reopen,
 // is replaced by one on another socket.
 func TestStreamEnds(t *testing.T) {
-	k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})
-	serve(t, k, connectTimeout)
+	t.Parallel()
+	k := kubelettest.Start(t, kubelettest.Options{})
+	serve(t, k, 500*time.Millisecond)
 	k.Await(camResource, listed)
 	first := k.Socket(camResource)
 	k.Drop(camResource)
@@ -192,103 +175,55 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestRegistrationFails checks that a registration that is refused, or that the kubelet
-// does not answer, is repeated with another socket.
-func TestRegistrationFails(t *testing.T) {
-	for name, result := range map[string]func(context.Context) error{
-		"refused": func(context.Context) error { return errors.New("refused") },
-		"slow": func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})
-			failed := make(chan struct{}, 1)
-			k.BreakRegistration(func(ctx context.Context) error {
-				k.BreakRegistration(nil)
-				close(failed)
-				return result(ctx)
-			})
-			serve(t, k, connectTimeout)
-			<-failed
-			k.Await(camResource, listed)
-		})
-	}
-}
-
-// TestDirectoryReplaced checks that the agent follows when the kubelet's directory is
-// replaced by another one.
+// TestDirectoryReplaced checks that the agent follows when the directory of the plugin watcher
+// is replaced. A kubelet that runs does not look there before it restarts, which the log says.
 func TestDirectoryReplaced(t *testing.T) {
 	t.Parallel()
-	k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})
-	serve(t, k, connectTimeout)
+	k := kubelettest.Start(t, kubelettest.Options{})
+	log := &lines{}
+	serve(t, k, 300*time.Millisecond, func(r *Registrar) { r.log = slog.New(slog.NewTextHandler(log, nil)) })
 	k.Await(camResource, listed)
-	k.Stop()
-	dir := filepath.Join(k.Dir(), devicesDir)
-	old := filepath.Join(k.Dir(), "old")
-	if err := os.Mkdir(old, 0o755); err != nil {
+	first := k.Socket(camResource)
+	dir := filepath.Join(k.Dir(), pluginsDir)
+	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(dir, filepath.Join(old, devicesDir)); err != nil {
-		t.Fatal(err)
+	for end := time.Now().Add(10 * time.Second); !log.contain("restart the kubelet"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the log does not say that the kubelet must restart")
+		}
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	k.StartAgain()
-	k.Await(camResource, listed)
-	// The new directory is watched, too.
 	k.Restart()
-	start := time.Now()
-	k.Await(camResource, listed)
-	if took := time.Since(start); took > connectTimeout/2 {
-		t.Errorf("reconnected after %s", took)
-	}
+	k.Await(camResource, func(devices map[string]string) bool { return listed(devices) && k.Socket(camResource) != first })
 }
 
-// TestPluginDirectoryReplaced checks that the agent registers with a kubelet that does not
-// find its sockets any more, because the directory of its plugin watcher was removed.
-func TestPluginDirectoryReplaced(t *testing.T) {
-	t.Parallel()
-	for name, created := range map[string]bool{"created again": true, "gone": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			k := kubelettest.Start(t, kubelettest.Options{})
-			serve(t, k, 500*time.Millisecond, func(r *Registrar) { r.interval = 10 * time.Millisecond })
-			k.Await(camResource, listed)
-			dir, old := filepath.Join(k.Dir(), pluginsDir), filepath.Join(k.Dir(), "old")
-			if err := os.Rename(dir, old); err != nil {
-				t.Fatal(err)
-			}
-			if created {
-				if err := os.Mkdir(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := os.RemoveAll(old); err != nil {
-				t.Fatal(err)
-			}
-			k.Await(camResource, func(devices map[string]string) bool {
-				return listed(devices) && filepath.Base(filepath.Dir(k.Socket(camResource))) == devicesDir
-			})
-		})
-	}
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *lines) contain(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
 }
 
 // TestNameTooLong checks that a resource that the kubelet refuses is logged once, instead of
 // being offered again and again.
 func TestNameTooLong(t *testing.T) {
-	k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})
+	k := kubelettest.Start(t, kubelettest.Options{})
 	var log strings.Builder
-	plugin := Plugin{
-		Resource: "akri.sh/" + strings.Repeat("x", 64), Server: oneDevice{}, Registrar: NewRegistrar(k.Dir(), slog.New(slog.DiscardHandler)),
-		Log: slog.New(slog.NewTextHandler(&log, nil)),
-	}
+	r := NewRegistrar(k.Dir(), slog.New(slog.NewTextHandler(&log, nil)))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	plugin.Run(ctx)
+	r.Serve(ctx, "akri.sh/"+strings.Repeat("x", 64), oneDevice{})
 	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "use a shorter name") {
 		t.Errorf("log:\n%s", log.String())
 	}

@@ -4,10 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -18,11 +15,8 @@ const (
 	// pluginsDir is scanned by the kubelet's plugin watcher, which finds the
 	// sockets again after a restart of the kubelet (pkg/kubelet/pluginmanager).
 	pluginsDir = "plugins_registry"
-	// devicesDir holds the socket kubelet.sock, where plugins can register. The
-	// kubelet empties the directory when it starts.
-	devicesDir = "device-plugins"
-	// registerSocket is the kubelet's own socket in devicesDir.
-	registerSocket = "kubelet.sock"
+	// kubeletSocket is the kubelet's own, which it creates when it starts.
+	kubeletSocket = "device-plugins/kubelet.sock"
 )
 
 const (
@@ -43,24 +37,4 @@ func socketPath(dir, resource string) (string, error) {
 		return "", fmt.Errorf("socket path %s exceeds the limit of %d bytes: use a shorter kubelet directory", path, maxPathBytes)
 	}
 	return path, nil
-}
-
-// RemoveSockets removes the sockets that an earlier agent of this node left
-// behind.
-func RemoveSockets(kubeletDir string) error {
-	var errs []error
-	for _, dir := range []string{pluginsDir, devicesDir} {
-		paths, err := filepath.Glob(filepath.Join(kubeletDir, dir, socketPrefix+"*"+socketSuffix))
-		errs = append(errs, err)
-		for _, path := range paths {
-			info, err := os.Lstat(path)
-			if err != nil || info.Mode()&fs.ModeSocket == 0 {
-				continue
-			}
-			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, err)
-			}
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,16 +14,14 @@ const camResource = "akri.sh/cam-1a2b3c"
 
 func TestRemoveSockets(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{pluginsDir, devicesDir} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Mkdir(filepath.Join(dir, pluginsDir), 0o700); err != nil {
+		t.Fatal(err)
 	}
 	stale, err := socketPath(filepath.Join(dir, pluginsDir), camResource)
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign := filepath.Join(dir, devicesDir, "other.sock")
+	foreign := filepath.Join(dir, pluginsDir, "other.sock")
 	for _, path := range []string{stale, foreign} {
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
 		if err != nil {
@@ -31,7 +30,7 @@ func TestRemoveSockets(t *testing.T) {
 		l.SetUnlinkOnClose(false)
 		_ = l.Close()
 	}
-	if err := RemoveSockets(dir); err != nil {
+	if err := NewRegistrar(dir, slog.New(slog.DiscardHandler)).Clean(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {

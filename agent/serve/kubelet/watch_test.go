@@ -16,7 +16,7 @@ import (
 
 // TestNewSocket checks that each start of the kubelet is noticed once.
 func TestNewSocket(t *testing.T) {
-	path := filepath.Join(t.TempDir(), registerSocket)
+	path := filepath.Join(t.TempDir(), "kubelet.sock")
 	last, _ := os.Lstat(path)
 	for start := range 4 {
 		if start > 0 {
@@ -37,6 +37,7 @@ func TestNewSocket(t *testing.T) {
 // TestStaleMount checks that the agent ends if a directory that it has mounted was
 // deleted on the host, because only a new container gets the new one.
 func TestStaleMount(t *testing.T) {
+	devicesDir := filepath.Dir(kubeletSocket)
 	for _, name := range []string{devicesDir, pluginsDir} {
 		t.Run(name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())

@@ -54,10 +54,9 @@ type health struct {
 
 	mu         sync.Mutex
 	list, pods outage
-	// loop is stuck while the kubelet does not show which slots are in use, which stuck
-	// says: the agent is restarted if that lasts. It would not repair the API server.
-	loop  *monitor.Loop
-	stuck bool
+	// loop is stuck while the kubelet does not show which slots are in use: the agent is
+	// restarted if that lasts. It would not repair the API server.
+	loop *monitor.Loop
 }
 
 // outage is a series of failures.
@@ -68,9 +67,16 @@ type outage struct {
 
 // readList records an attempt to read the kubelet's podresources list.
 func (h *health) readList(err error) {
-	h.record(&h.list, err, "Cannot read the kubelet's podresources list; slots of Pods that have terminated stay taken until it can be read",
+	began := h.record(&h.list, err,
+		"Cannot read the kubelet's podresources list; slots of Pods that have terminated stay taken until it can be read",
 		"check that the kubelet runs, and that the agent may use pod-resources/kubelet.sock in the kubelet's directory",
 		"The kubelet's podresources list can be read again")
+	switch {
+	case err == nil:
+		h.loop.Rest()
+	case began:
+		h.loop.Beat()
+	}
 }
 
 // readPods records an attempt to read the node's Pods from the API server.
@@ -80,7 +86,8 @@ func (h *health) readPods(err error) {
 		"The node's Pods can be read again")
 }
 
-func (h *health) record(o *outage, err error, failed, remedy, recovered string) {
+// record records an attempt, and reports whether an outage has begun with it.
+func (h *health) record(o *outage, err error, failed, remedy, recovered string) (began bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -90,11 +97,12 @@ func (h *health) record(o *outage, err error, failed, remedy, recovered string) 
 		}
 		*o = outage{}
 	case o.since.IsZero():
-		o.since = time.Now()
+		o.since, began = time.Now(), true
 	case time.Since(o.since) >= failingAfter && !o.warned:
 		o.warned = true
 		h.log.Warn(failed, "err", err, "remedy", remedy)
 	}
+	return began
 }
 
 // report sets the metric. known means that all Pods of the node are known.
@@ -109,12 +117,4 @@ func (h *health) report(known bool) {
 		state = syncing
 	}
 	h.metrics.set(state)
-	was := h.stuck
-	h.stuck = !h.list.since.IsZero()
-	switch {
-	case !h.stuck:
-		h.loop.Rest()
-	case !was:
-		h.loop.Beat()
-	}
 }

@@ -47,7 +47,7 @@ type Observer struct {
 // New returns an observer, which observes nothing before it runs.
 func New(options Options) *Observer {
 	o := &Observer{options: options, health: &health{log: options.Log, metrics: options.Metrics, loop: options.Accounting}}
-	o.pods = newNodePods(options.Client, options.Node, func(err error) {
+	o.pods = newNodePods(options.Client, options.Node, func(_ context.Context, err error) {
 		o.health.readPods(err)
 		o.report()
 	})

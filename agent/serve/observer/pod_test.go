@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -164,7 +165,7 @@ func watched(t *testing.T) *nodePods {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newNodePods(client, "node", func(error) {})
+	return newNodePods(client, "node", func(context.Context, error) {})
 }
 
 // TestVanished checks that a Pod that is deleted before it terminated is kept for as long

@@ -51,7 +51,7 @@ type vanishedPod struct {
 	until time.Time
 }
 
-func newNodePods(client rest.Interface, node string, attempted func(error)) *nodePods {
+func newNodePods(client rest.Interface, node string, attempted func(context.Context, error)) *nodePods {
 	n := &nodePods{
 		client: client, selector: fields.OneTermEqualSelector("spec.nodeName", node), changed: make(chan struct{}, 1),
 		pods: map[types.UID]podInfo{}, vanished: map[types.UID]vanishedPod{},
