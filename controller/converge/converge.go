@@ -148,7 +148,7 @@ func (c *Converger) resolve(ctx context.Context, parent ownership.Parent, reques
 	result.Problems = append(result.Problems, problems...)
 	c.Informers.Await(parent, skippable(desired))
 	return slices.DeleteFunc(desired, func(object plan.Desired) bool {
-		state := c.Informers.Ensure(object.Resource, parent, object.Ref.NamespacedName(), object.ReadyWhen)
+		state := c.Informers.Ensure(object.Resource, parent)
 		switch {
 		case state.Synced:
 		case state.Err == nil:
@@ -208,7 +208,7 @@ func (c *Converger) observe(
 		}
 		seen[resource] = true
 		for _, object := range c.Informers.OwnedBy(resource, parent) {
-			observed[inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}] = object.Observed()
+			observed[inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}] = object.Observed
 		}
 	}
 	for _, kind := range kinds {
@@ -221,7 +221,7 @@ func (c *Converger) observe(
 	}
 	for i := range desired {
 		if object, found := c.live(&desired[i]); found {
-			observed[desired[i].Ref] = object.Observed()
+			observed[desired[i].Ref] = object.Observed
 		}
 	}
 	return observed
