@@ -41,7 +41,7 @@ func NewClient(config *rest.Config, transport *http.Client) (*Client, error) {
 
 // Get reads an object.
 func (c *Client) Get(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName) (Answer, error) {
-	return send(ctx, c.api.Get().Name(name.Name), resource, name.Namespace, &metav1.GetOptions{})
+	return send(ctx, c.api.Get(), resource, name, &metav1.GetOptions{})
 }
 
 // Apply applies an object.
@@ -60,8 +60,7 @@ func (c *Client) Patch(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName,
 	kind types.PatchType, body []byte, options metav1.PatchOptions, subresources ...string,
 ) (Answer, error) {
-	request := c.api.Patch(kind).Name(name.Name).SubResource(subresources...).Body(body)
-	return send(ctx, request, resource, name.Namespace, &options)
+	return send(ctx, c.api.Patch(kind).Body(body), resource, name, &options, subresources...)
 }
 
 // Delete deletes an object.
@@ -71,16 +70,23 @@ func (c *Client) Delete(
 	return dynamic.New(c.api).Resource(resource).Namespace(name.Namespace).Delete(ctx, name.Name, options)
 }
 
-// send sends a request about a resource, of a namespace unless that is empty. Templates choose
-// names and namespaces: the request refuses those that would change its path.
+// send sends a request about an object, or about a list. Templates choose names and
+// namespaces: those that would change the path are refused.
 func send(
-	ctx context.Context, request *rest.Request, resource schema.GroupVersionResource, namespace string, options runtime.Object,
+	ctx context.Context, request *rest.Request, resource schema.GroupVersionResource, name types.NamespacedName,
+	options runtime.Object, subresources ...string,
 ) (Answer, error) {
+	if _, lists := options.(*metav1.ListOptions); !lists {
+		if reasons := rest.IsValidPathSegmentName(name.Name); name.Name == "" || len(reasons) > 0 {
+			return nil, fmt.Errorf("invalid resource name %q: %v", name.Name, reasons)
+		}
+		request.Suffix(append([]string{name.Name}, subresources...)...) // with Name, a 404 about the path would name the object
+	}
 	path := []string{"/apis", resource.Group, resource.Version}
 	if resource.Group == "" {
 		path = []string{"/api", resource.Version}
 	}
-	result := request.AbsPath(path...).NamespaceIfScoped(namespace, namespace != "").Resource(resource.Resource).
+	result := request.AbsPath(path...).NamespaceIfScoped(name.Namespace, name.Namespace != "").Resource(resource.Resource).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).Do(ctx)
 	if err := result.Error(); err != nil { // with what the API server says; that of Raw is without
 		return nil, err
@@ -100,7 +106,7 @@ func (c *Client) List(
 ) (listed string, err error) {
 	options := &metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	for more := true; more; more = more && options.Continue != "" {
-		answer, err := send(ctx, c.api.Get(), resource, namespace, options)
+		answer, err := send(ctx, c.api.Get(), resource, types.NamespacedName{Namespace: namespace}, options)
 		if err != nil {
 			return "", err
 		}
