@@ -204,6 +204,10 @@ func TestLateAnswers(t *testing.T) {
 			if object, found := s.get(name); !found || object.ResourceVersion != "8" || len(*notified) != 0 {
 				t.Errorf("the next answer does not count, notified %v", *notified)
 			}
+			must(t, s.Update(labelled("a", 7, owned))) // older than the answer
+			if object, _ := s.get(name); object.ResourceVersion != "8" || len(*notified) != 0 {
+				t.Errorf("version %s counts after a later answer, notified %v", object.ResourceVersion, *notified)
+			}
 		})
 	}
 }
