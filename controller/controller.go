@@ -48,12 +48,9 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		return err
 	}
 	queues := &parentQueues{}
-	watches, err := informers.New(mgr.GetConfig(), mgr.GetHTTPClient(), queues.add)
+	watches, err := informers.New(ctx, mgr.GetConfig(), mgr.GetHTTPClient(), queues.add)
 	if err != nil {
 		return err
-	}
-	if err := mgr.Add(manager.RunnableFunc(watches.Run)); err != nil { // on the leader only
-		return fmt.Errorf("add the watches: %w", err)
 	}
 	own, err := apply.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/informers"
 	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/templates"
@@ -23,16 +22,10 @@ import (
 func crdEvents(
 	cache client.Reader, mapper *kinds.Mapper, memory *parentMemory, queues *parentQueues,
 ) handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
-	changed := func(ctx context.Context, crd *metav1.PartialObjectMetadata, deleted bool) {
+	changed := func(ctx context.Context, crd *metav1.PartialObjectMetadata) {
 		resource, group := kinds.Defined(crd)
 		mapper.Changed(group)
-		defines := func(watched schema.GroupVersionResource) bool {
-			return watched.Group == group && watched.Resource == resource
-		}
-		memory.informers.Forget(func(watched schema.GroupVersionResource, state informers.State) bool {
-			return defines(watched) && (deleted || !state.Synced)
-		})
-		memory.informers.Renew(defines) // the version may no longer be served
+		memory.informers.Forget(schema.GroupResource{Group: group, Resource: resource})
 		for _, parent := range parentsUsing(ctx, cache, memory.templates, group) {
 			queues.add(parent)
 		}
@@ -40,18 +33,16 @@ func crdEvents(
 	return handler.TypedFuncs[*metav1.PartialObjectMetadata, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
 			if !kinds.Preexisting(e.Object, e.IsInInitialList) {
-				changed(ctx, e.Object, false)
-				return
+				changed(ctx, e.Object)
 			}
-			_, group := kinds.Defined(e.Object)
-			mapper.Listed(group) // it may have changed while this process did not lead
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
-			replaced := e.ObjectOld.UID != e.ObjectNew.UID // while the watch was interrupted
-			changed(ctx, e.ObjectNew, replaced)
+			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion { // otherwise the watch was interrupted
+				changed(ctx, e.ObjectNew)
+			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
-			changed(ctx, e.Object, true)
+			changed(ctx, e.Object)
 		},
 	}
 }

@@ -24,7 +24,7 @@ import (
 // A parent that is created again under its name starts without state, and so does
 // its group's rollout gate.
 func TestMemoryIsOfOneUID(t *testing.T) {
-	watches, err := informers.New(&rest.Config{}, http.DefaultClient, func(ownership.Parent) {})
+	watches, err := informers.New(t.Context(), &rest.Config{}, http.DefaultClient, func(ownership.Parent) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,9 +106,6 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(memoryDescription, c.memory.templates.Len(), "compiled_templates")
 	gauge(memoryDescription, c.memory.gate.Len(), "rollouts")
-	applied, conditions := c.memory.informers.Remembered()
-	gauge(memoryDescription, applied, "unconfirmed_applies")
-	gauge(memoryDescription, conditions, "judged_objects")
 	gauge(memoryDescription, c.memory.retries.len(), "failing_parents")
 	writtenInstances, heldInstances := c.memory.instances.count()
 	writtenGroups, heldGroups := c.memory.configurations.count()

@@ -94,7 +94,7 @@ func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, 
 	}
 	observed := make(map[inventory.Ref]plan.Observed, len(live))
 	for ref, object := range live {
-		observed[ref] = informers.Trim(object).Observed()
+		observed[ref] = informers.Trim(object).Observed
 	}
 	result.Problems = messages(problems)
 	steps := plan.Compute(plan.Input{

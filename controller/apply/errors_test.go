@@ -69,7 +69,7 @@ func TestNoAnswerAboutASecretIsQuoted(t *testing.T) {
 	}{
 		"create": {http.MethodPatch, func(c *Client) error { _, err := c.Create(t.Context(), want, claim); return err }},
 		"update": {http.MethodPatch, func(c *Client) error { _, err := c.Update(t.Context(), want, uidOf(t, created), ""); return err }},
-		"try":    {http.MethodPost, func(c *Client) error { return c.Try(t.Context(), want) }},
+		"try":    {http.MethodPatch, func(c *Client) error { return c.Try(t.Context(), want) }},
 		"read":   {http.MethodGet, func(c *Client) error { _, err := c.Create(t.Context(), want, claim); return err }},
 		"delete": {http.MethodDelete, func(c *Client) error {
 			return c.Delete(t.Context(), secrets, ref.NamespacedName(), uidOf(t, created), versionOf(t, created))

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/plan"
@@ -24,8 +25,8 @@ func (c *Client) Try(ctx context.Context, want *plan.Desired) error {
 	name := body.GetName()
 	sum := sha256.Sum256([]byte(name))
 	body.SetName("akri-try-" + hex.EncodeToString(sum[:4]))
-	_, err := c.api.Create(ctx, want.Resource, body.GetNamespace(), body.Object,
-		metav1.CreateOptions{FieldManager: v0.FieldManagerController, DryRun: []string{metav1.DryRunAll}})
+	_, err := c.api.Apply(ctx, want.Resource, types.NamespacedName{Namespace: body.GetNamespace(), Name: body.GetName()}, body.Object,
+		metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: true, DryRun: []string{metav1.DryRunAll}})
 	if err == nil || onlyExistingObject(err) {
 		return nil
 	}

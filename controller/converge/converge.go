@@ -181,7 +181,7 @@ func (p *pass) resolve(ctx context.Context, request Request) []plan.Desired {
 	p.Problems = append(p.Problems, problems...)
 	p.Informers.Await(p.parent, skippable(desired))
 	return slices.DeleteFunc(desired, func(object plan.Desired) bool {
-		state := p.Informers.Ensure(object.Resource, p.parent, object.Ref.NamespacedName(), object.ReadyWhen)
+		state := p.Informers.Ensure(object.Resource, p.parent)
 		err := state.Err
 		if state.Synced {
 			err = p.Informers.Judge(ctx, object.Resource, p.parent, object.Ref.NamespacedName(), object.ReadyWhen)
@@ -238,12 +238,12 @@ func (p *pass) observe(desired []plan.Desired, further []schema.GroupVersionKind
 	observed := map[inventory.Ref]plan.Observed{}
 	for resource, kind := range resources {
 		for _, object := range p.Informers.OwnedBy(resource, p.parent) {
-			observed[inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}] = object.Observed()
+			observed[inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}] = object.Observed
 		}
 	}
 	for i := range desired {
 		if object, found := p.live(&desired[i]); found {
-			observed[desired[i].Ref] = object.Observed()
+			observed[desired[i].Ref] = object.Observed
 		}
 	}
 	return observed

@@ -45,7 +45,7 @@ func TestKeptEntries(t *testing.T) {
 // An object that a rollout holds and that does not exist is not ready, whether or not the
 // inventory names it, as after a creation that has failed.
 func TestHeldObjectsThatDoNotExist(t *testing.T) {
-	watches, err := informers.New(&rest.Config{}, http.DefaultClient, func(ownership.Parent) {})
+	watches, err := informers.New(t.Context(), &rest.Config{}, http.DefaultClient, func(ownership.Parent) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,11 +37,11 @@ func (c *Converger) Collect(ctx context.Context, parent ownership.Parent, accoun
 	group.SetLimit(maxDeletions)
 	for _, dependent := range dependents {
 		group.Go(func() error {
-			object, found := c.Informers.Current(dependent)
-			if !found {
+			object := dependent.Object
+			name := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+			if _, found := c.Informers.Get(dependent.Resource, name); !found {
 				return nil // garbage collection was faster
 			}
-			name := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 			err := client.Delete(requests, dependent.Resource, name, object.UID, object.ResourceVersion)
 			if err == nil {
 				deleted.Add(1)

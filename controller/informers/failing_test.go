@@ -14,22 +14,13 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// quick is the default timing, a hundred times faster.
-func quick() timing {
-	t := defaultTiming()
-	for _, duration := range []*time.Duration{
-		&t.request, &t.list, &t.pause, &t.delayedEnd, &t.steady, &t.interruption, &t.refusal, &t.check, &t.minDelay, &t.maxDelay,
-	} {
-		*duration /= 100
-	}
-	t.request = 1100 * time.Millisecond // the API server counts whole seconds
-	return t
-}
+// quick is a pace at which a watch lasts a second: the API server counts whole ones.
+const quick = 1100 * time.Millisecond
 
 // A watch that stops working after its first sync is reported to the Configurations
 // that use the resource, and counts as synced again when it works.
 func TestFailingWatch(t *testing.T) {
-	hang := func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+	hang := func(request *http.Request) (*http.Response, error) {
 		<-request.Context().Done()
 		return nil, request.Context().Err()
 	}
@@ -44,44 +35,34 @@ func TestFailingWatch(t *testing.T) {
 		err   string // part of it
 	}{
 		"permission revoked": {
-			serve: func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+			serve: func(request *http.Request) (*http.Response, error) {
 				return answer(request, http.StatusForbidden,
 					`{"kind":"Status","status":"Failure","message":"may not list","reason":"Forbidden","code":403}`), nil
 			},
 			err: "may not list",
 		},
 		"no longer served": {
-			serve: func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+			serve: func(request *http.Request) (*http.Response, error) {
 				return answer(request, http.StatusNotFound, "404 page not found"), nil
 			},
 			err: "could not find the requested resource",
 		},
 		"no answer": {serve: hang, err: errSilent.Error()},
-		"ends with an error again and again": {
-			serve: func(request *http.Request, direct http.RoundTripper) (*http.Response, error) {
-				if !request.URL.Query().Has("watch") {
-					return direct.RoundTrip(request)
-				}
-				return answer(request, http.StatusOK,
-					`{"type":"ERROR","object":{"kind":"Status","message":"etcd is unwell","code":500,"reason":"InternalError"}}`+"\n"), nil
-			},
-			err: errTooShort.Error(),
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := watchWith(t, quick())
+			w := watchWith(t, quick)
 			user := ownership.Parent{
 				Level: templating.ConfigurationLevel, NamespacedName: types.NamespacedName{Namespace: w.namespace, Name: "cfg"},
 			}
 			a := w.parent("a")
 			w.SetResources(user.NamespacedName, []schema.GroupVersionResource{configMaps})
-			w.synced(a, nil)
+			w.synced(a)
 			w.applied(a, nil)
 			notified := w.times(user)
 
-			w.intercept(test.serve)
+			w.serve.Store(&test.serve) // noticed when the watch is opened again
 			w.eventually("a report", func() bool { return w.times(user) == notified+1 })
-			state := w.Ensure(configMaps, a, a.NamespacedName, nil)
+			state := w.Ensure(configMaps, a)
 			if state.Synced || state.Err == nil || !strings.Contains(state.Err.Error(), test.err) {
 				t.Errorf("state %+v, want an error with %q", state, test.err)
 			}
@@ -91,7 +72,7 @@ func TestFailingWatch(t *testing.T) {
 			}
 
 			w.patch("a", `{"data":{"k":"2"}}`) // not seen now
-			w.intercept(nil)
+			w.serve.Store(nil)
 			w.eventually("the recovery", func() bool { return w.State(configMaps).Synced })
 			w.eventually("notifications", func() bool { return w.times(user) == notified+2 && w.times(a) > asked })
 			w.eventually("the change in the meantime", func() bool {
@@ -100,30 +81,5 @@ func TestFailingWatch(t *testing.T) {
 				return object.ResourceVersion == live.GetResourceVersion()
 			})
 		})
-	}
-}
-
-// Watches that are ended and opened again lose no event and report nothing.
-func TestWatchesAreRenewed(t *testing.T) {
-	w := watchWith(t, quick())
-	user := types.NamespacedName{Namespace: w.namespace, Name: "cfg"}
-	w.SetResources(user, []schema.GroupVersionResource{configMaps})
-	a := w.parent("a")
-	w.synced(a, nil)
-	notified := w.times(ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: user})
-	requests := w.requests.Load()
-	w.apply("a", "1")
-	for n := 0; w.requests.Load() < requests+4; n++ {
-		if n%2 == 0 {
-			w.Renew(func(resource schema.GroupVersionResource) bool { return resource == configMaps })
-		}
-		version := w.apply("a", time.Now().String()).GetResourceVersion()
-		w.eventually("the change", func() bool {
-			object, found := w.Get(configMaps, a.NamespacedName)
-			return found && object.ResourceVersion == version
-		})
-	}
-	if n := w.times(ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: user}) - notified; n != 0 {
-		t.Errorf("%d reports", n)
 	}
 }

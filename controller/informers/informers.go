@@ -14,46 +14,46 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"akri.sh/akri/controller/objects"
 	"akri.sh/akri/controller/ownership"
-	"akri.sh/akri/controller/readiness"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/readywhen"
 )
 
-// linger is how long a resource without users is still watched, so that a
+// linger is how long a resource without users is still watched, up to twice, so that a
 // Configuration that is deleted and created again finds its informer running.
 const linger = time.Minute
 
 // Informers watches the resources that are in use. It is safe for concurrent use.
-// It watches nothing until Run is called.
 type Informers struct {
-	client  dynamic.Interface
-	single  *objects.Client // for single objects
-	notify  func(ownership.Parent)
-	log     logr.Logger
-	timing  timing
-	awaited awaited
+	ctx    context.Context // ends all watches
+	client dynamic.Interface
+	single *objects.Client // for single objects
+	notify func(ownership.Parent)
+	log    logr.Logger
+	pace   time.Duration
 
-	mu       sync.Mutex
-	running  context.Context // nil unless Run is running
-	watched  map[schema.GroupVersionResource]*resourceInformer
-	users    map[types.NamespacedName]map[schema.GroupVersionResource]bool
-	finished sync.WaitGroup // counts up only under mu, and only while running is set
+	mu      sync.Mutex
+	watched map[schema.GroupVersionResource]*resourceInformer
+	// awaited are the objects whose deletion concerns parents that do not own them.
+	awaited map[ownership.Parent][]Name
 }
 
 // New returns Informers that call notify for each parent that must be reconciled;
-// the parent has no UID. notify must not block. Requests go through
-// the HTTP client.
-func New(config *rest.Config, transport *http.Client, notify func(ownership.Parent)) (*Informers, error) {
-	return newInformers(config, transport, notify, defaultTiming())
+// the parent has no UID. notify must not block. Requests go through the HTTP client.
+// They watch until ctx ends.
+func New(ctx context.Context, config *rest.Config, transport *http.Client, notify func(ownership.Parent)) (*Informers, error) {
+	return newInformers(ctx, config, transport, notify, pace)
 }
 
-func newInformers(config *rest.Config, transport *http.Client, notify func(ownership.Parent), t timing) (*Informers, error) {
+func newInformers(
+	ctx context.Context, config *rest.Config, transport *http.Client, notify func(ownership.Parent), pace time.Duration,
+) (*Informers, error) {
 	single, err := objects.NewClient(config, transport)
 	if err != nil {
 		return nil, err
@@ -62,46 +62,13 @@ func newInformers(config *rest.Config, transport *http.Client, notify func(owner
 	if err != nil {
 		return nil, fmt.Errorf("create a client to watch: %w", err)
 	}
-	return &Informers{
-		client:  client,
-		single:  single,
-		notify:  notify,
-		log:     log.Log.WithName("watch"),
-		timing:  t,
+	i := &Informers{
+		ctx: ctx, client: client, single: single, notify: notify, log: log.Log.WithName("watch"), pace: pace,
 		watched: map[schema.GroupVersionResource]*resourceInformer{},
-		users:   map[types.NamespacedName]map[schema.GroupVersionResource]bool{},
-	}, nil
-}
-
-// Run runs the informers until ctx ends, and waits for them to stop.
-func (i *Informers) Run(ctx context.Context) error {
-	i.mu.Lock()
-	i.running = ctx
-	for _, informer := range i.watched {
-		i.start(informer)
+		awaited: map[ownership.Parent][]Name{},
 	}
-	i.mu.Unlock()
-
-	check, clean := time.NewTicker(i.timing.check), time.NewTicker(linger/4)
-	defer check.Stop()
-	defer clean.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			i.mu.Lock()
-			i.running = nil // nothing starts from now on
-			i.mu.Unlock()
-			i.finished.Wait()
-			return nil
-		case now := <-check.C:
-			for _, informer := range i.all() {
-				informer.check(now)
-			}
-		case now := <-clean.C:
-			i.stopUnused(now)
-			i.expireApplied(now)
-		}
-	}
+	go wait.UntilWithContext(ctx, func(context.Context) { i.stopUnused() }, linger)
+	return i, nil
 }
 
 // all returns the informers, in no order.
@@ -123,27 +90,21 @@ func (i *Informers) find(resource schema.GroupVersionResource) *resourceInformer
 func (i *Informers) SetResources(configuration types.NamespacedName, resources []schema.GroupVersionResource) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if len(resources) == 0 {
-		delete(i.users, configuration)
-		return
+	for _, informer := range i.watched {
+		delete(informer.users, configuration)
 	}
-	used := make(map[schema.GroupVersionResource]bool, len(resources))
 	for _, resource := range resources {
-		used[resource] = true
-		i.informer(resource)
+		i.informer(resource).users[configuration] = true
 	}
-	i.users[configuration] = used
 }
 
 // usersOf returns the Configurations that need a resource.
-func (i *Informers) usersOf(resource schema.GroupVersionResource) []ownership.Parent {
+func (i *Informers) usersOf(informer *resourceInformer) []ownership.Parent {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var users []ownership.Parent
-	for configuration, resources := range i.users {
-		if resources[resource] {
-			users = append(users, ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: configuration})
-		}
+	for configuration := range informer.users {
+		users = append(users, ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: configuration})
 	}
 	return users
 }
@@ -161,7 +122,7 @@ type State struct {
 // not watched.
 func (i *Informers) State(resource schema.GroupVersionResource) State {
 	if informer := i.find(resource); informer != nil {
-		return informer.current()
+		return informer.state()
 	}
 	return State{}
 }
@@ -169,18 +130,11 @@ func (i *Informers) State(resource schema.GroupVersionResource) State {
 // Ensure returns the state of the watch of a desired object's resource, and starts
 // the watch if necessary. A parent that calls it while the watch has not synced, or
 // fails, is notified when that changes.
-//
-// The condition, which may be nil, is the parent's own standard of the object's
-// readiness: the parent is notified when the condition's verdict changes.
-func (i *Informers) Ensure(
-	resource schema.GroupVersionResource, parent ownership.Parent, object types.NamespacedName, condition *readywhen.Condition,
-) State {
+func (i *Informers) Ensure(resource schema.GroupVersionResource, parent ownership.Parent) State {
 	i.mu.Lock()
 	informer := i.informer(resource)
 	i.mu.Unlock()
-	state := informer.await(parent)
-	informer.expectCondition(parent, object, condition, state.Synced)
-	return state
+	return informer.await(parent)
 }
 
 // Judge reads an object of a parent from the API server if it exists and has not
@@ -191,7 +145,7 @@ func (i *Informers) Judge(
 	resource schema.GroupVersionResource, parent ownership.Parent, name types.NamespacedName, condition *readywhen.Condition,
 ) error {
 	object, found := i.Get(resource, name)
-	if condition == nil || !found || object.judged(condition) || object.Parent != parent.ByName() {
+	if condition == nil || !found || object.judgedBy(condition) || object.Parent != parent.ByName() {
 		return nil
 	}
 	live, err := i.single.Get(ctx, resource, name)
@@ -205,9 +159,7 @@ func (i *Informers) Judge(
 	if informer == nil {
 		return nil
 	}
-	return live.Read(func(object *unstructured.Unstructured) {
-		informer.recordRead(informer.trim(object, condition), condition)
-	})
+	return live.Read(func(object *unstructured.Unstructured) { informer.record(trim(object, condition), false) })
 }
 
 // Watched is the watch of one resource.
@@ -223,25 +175,15 @@ func (i *Informers) Report() []Watched {
 	informers := i.all()
 	list := make([]Watched, len(informers))
 	for at, informer := range informers {
-		list[at] = Watched{Resource: informer.resource, State: informer.current(), Objects: informer.len()}
+		list[at] = Watched{Resource: informer.resource, State: informer.state(), Objects: informer.len()}
 	}
 	return list
 }
 
-// Remembered returns how many applies the watches have not confirmed, and how many
-// objects ready-when conditions judge.
-func (i *Informers) Remembered() (applies, judged int) {
-	for _, informer := range i.all() {
-		unconfirmed, conditions := informer.remembered()
-		applies, judged = applies+unconfirmed, judged+conditions
-	}
-	return applies, judged
-}
-
-// Get returns an object as last seen, or as last applied if that is newer.
+// Get returns an object as last seen, or as last applied or read if that is newer.
 func (i *Informers) Get(resource schema.GroupVersionResource, name types.NamespacedName) (*Object, bool) {
 	if informer := i.find(resource); informer != nil {
-		return informer.latest(name)
+		return informer.get(name)
 	}
 	return nil, false
 }
@@ -254,98 +196,114 @@ func (i *Informers) OwnedBy(resource schema.GroupVersionResource, parent ownersh
 	return nil
 }
 
+// Dependent is an object that garbage collection deletes with its owner.
+type Dependent struct {
+	Resource schema.GroupVersionResource
+	Object   *Object
+}
+
+// Dependents returns the objects that garbage collection deletes once a parent,
+// which is identified by its UID, no longer exists, and that are not being deleted
+// yet.
+func (i *Informers) Dependents(parent ownership.Parent) []Dependent {
+	var dependents []Dependent
+	known := map[types.UID]bool{} // a kind may be watched in two versions
+	for _, informer := range i.all() {
+		for _, object := range informer.ownedBy(parent) {
+			if object.Dependent && object.Owner == parent.UID && !object.Terminating && parent.Collected(object.Namespace) && !known[object.UID] {
+				known[object.UID] = true
+				dependents = append(dependents, Dependent{Resource: informer.resource, Object: object})
+			}
+		}
+	}
+	return dependents
+}
+
 // RecordApplied records the API server's answer to an apply and returns what is kept of it.
 // The next plan then does not depend on how fast the watch is, and the watch's
-// event for it notifies no parent. The condition is as for [Informers.Ensure].
+// event for it notifies no parent. The condition, which may be nil, is the parent's own
+// standard of the object's readiness: the parent is notified when its verdict changes.
 func (i *Informers) RecordApplied(
 	resource schema.GroupVersionResource, answer *unstructured.Unstructured, condition *readywhen.Condition,
 ) *Object {
-	informer := i.find(resource)
-	if informer == nil {
-		object, _ := trim(answer, condition, readiness.Check)
-		return object
+	object := trim(answer, condition)
+	if informer := i.find(resource); informer != nil {
+		informer.record(object, true)
 	}
-	object := informer.trim(answer, condition)
-	informer.recordApplied(object, condition)
 	return object
 }
 
-// Forget ends the chosen watches. A parent that asks for such a resource again
-// gets a new watch, which does not wait out the back-off of the old one.
-func (i *Informers) Forget(choose func(schema.GroupVersionResource, State) bool) {
-	for _, informer := range i.all() {
-		if !choose(informer.resource, informer.current()) {
-			continue
-		}
-		i.mu.Lock()
-		i.remove(informer)
-		i.mu.Unlock()
+// Await sets the objects whose deletion a parent is notified of from now on, although it
+// does not own them: a template of it renders them, and leaves them to their owner while they
+// exist. An empty list ends that.
+func (i *Informers) Await(parent ownership.Parent, objects []Name) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.awaited[parent.ByName()] = objects; len(objects) == 0 {
+		delete(i.awaited, parent.ByName())
 	}
 }
 
-// Renew opens the chosen watches again, to find out whether they still work.
-func (i *Informers) Renew(choose func(schema.GroupVersionResource) bool) {
-	for _, informer := range i.all() {
-		if choose(informer.resource) {
-			informer.renew()
+// Name is the name of an object of a resource.
+type Name struct {
+	Resource schema.GroupVersionResource
+	types.NamespacedName
+}
+
+// gone notifies the parents that await the deletion of objects of a resource. There are few.
+func (i *Informers) gone(resource schema.GroupVersionResource, isGone func(types.NamespacedName) bool) {
+	i.mu.Lock()
+	var parents []ownership.Parent
+	for parent, objects := range i.awaited {
+		if slices.ContainsFunc(objects, func(object Name) bool { return object.Resource == resource && isGone(object.NamespacedName) }) {
+			parents = append(parents, parent)
+		}
+	}
+	i.mu.Unlock()
+	for _, parent := range parents {
+		i.notify(parent)
+	}
+}
+
+// Forget ends the watches of a resource, in all versions. A parent that asks for it again
+// gets a new watch, which finds out what is served now, and does not wait out the back-off of
+// the old one.
+func (i *Informers) Forget(resource schema.GroupResource) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for version := range i.watched {
+		if version.GroupResource() == resource {
+			i.stop(version)
 		}
 	}
 }
 
-// informer returns the informer of a resource. The caller holds the lock.
+// informer returns the informer of a resource, and starts it if necessary. The caller holds
+// the lock.
 func (i *Informers) informer(resource schema.GroupVersionResource) *resourceInformer {
 	known, found := i.watched[resource]
 	if !found {
 		known = newInformer(i, resource)
 		i.watched[resource] = known
-		if i.running != nil {
-			i.start(known)
-		}
 	}
-	known.unusedSince = time.Time{}
+	known.unused = false
 	return known
 }
 
-// start runs an informer. The caller holds the lock.
-func (i *Informers) start(informer *resourceInformer) {
-	ctx, cancel := context.WithCancel(i.running)
-	informer.cancel = cancel
-	i.finished.Go(func() { informer.run(ctx) })
-}
-
-// remove ends the watch of a resource. The caller holds the lock.
-func (i *Informers) remove(informer *resourceInformer) {
-	informer.stop()
-	if i.watched[informer.resource] == informer {
-		delete(i.watched, informer.resource)
-	}
-}
-
-// stopUnused ends the watches that have had no user for a while.
-func (i *Informers) stopUnused(now time.Time) {
+// stopUnused ends the watches that have had no user since it was last called.
+func (i *Informers) stopUnused() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	used := map[schema.GroupVersionResource]bool{}
-	for _, resources := range i.users {
-		maps.Copy(used, resources)
-	}
 	for resource, informer := range i.watched {
-		switch {
-		case used[resource]:
-			informer.unusedSince = time.Time{}
-		case informer.unusedSince.IsZero():
-			informer.unusedSince = now
-		case now.Sub(informer.unusedSince) >= linger:
-			i.remove(informer)
+		if informer.unused && len(informer.users) == 0 {
+			i.stop(resource)
 		}
+		informer.unused = len(informer.users) == 0
 	}
 }
 
-// expireApplied drops answers to applies that working watches have not confirmed.
-func (i *Informers) expireApplied(now time.Time) {
-	for _, informer := range i.all() {
-		if informer.current().Synced {
-			informer.expireApplied(now)
-		}
-	}
+// stop ends the watch of a resource. The caller holds the lock.
+func (i *Informers) stop(resource schema.GroupVersionResource) {
+	i.watched[resource].cancel()
+	delete(i.watched, resource)
 }

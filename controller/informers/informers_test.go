@@ -42,9 +42,9 @@ type watching struct {
 	notified []ownership.Parent
 }
 
-func watchAll(t *testing.T) *watching { return watchWith(t, defaultTiming()) }
+func watchAll(t *testing.T) *watching { return watchWith(t, pace) }
 
-func watchWith(t *testing.T, durations timing) *watching {
+func watchWith(t *testing.T, pace time.Duration) *watching {
 	config := apitest.Start(t)
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -60,42 +60,23 @@ func watchWith(t *testing.T, durations timing) *watching {
 	transport.Transport = apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
 		w.requests.Add(1)
 		if serve := w.serve.Load(); serve != nil {
-			return (*serve)(request, direct)
+			return (*serve)(request)
 		}
 		return direct.RoundTrip(request)
 	})
-	w.Informers, err = newInformers(config, transport, func(parent ownership.Parent) {
+	w.Informers, err = newInformers(t.Context(), config, transport, func(parent ownership.Parent) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.notified = append(w.notified, parent)
-	}, durations)
+	}, pace)
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	ctx := t.Context() // ends before the cleanups
-	go func() { done <- w.Run(ctx) }()
-	t.Cleanup(func() {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
 	return w
 }
 
-// serverFunc responds to a request, perhaps with the API server's response.
-type serverFunc func(request *http.Request, direct http.RoundTripper) (*http.Response, error)
-
-// intercept responds to the Informers' requests from now on, and ends what is open.
-// Nil lets them pass.
-func (w *watching) intercept(serve serverFunc) {
-	if serve == nil {
-		w.serve.Store(nil)
-		return
-	}
-	w.serve.Store(&serve)
-	w.Renew(func(schema.GroupVersionResource) bool { return true })
-}
+// serverFunc responds to a request.
+type serverFunc func(request *http.Request) (*http.Response, error)
 
 func (w *watching) parent(name string) ownership.Parent {
 	return ownership.Parent{Level: templating.InstanceLevel, NamespacedName: types.NamespacedName{Namespace: w.namespace, Name: name}}
@@ -116,10 +97,10 @@ func (w *watching) times(parent ownership.Parent) int {
 
 // synced asks for a parent's ConfigMap until the watch has synced. A parent that asks
 // before that is notified exactly once.
-func (w *watching) synced(parent ownership.Parent, condition *readywhen.Condition) {
+func (w *watching) synced(parent ownership.Parent) {
 	w.t.Helper()
 	notified := w.times(parent)
-	if !w.Ensure(configMaps, parent, parent.NamespacedName, condition).Synced {
+	if !w.Ensure(configMaps, parent).Synced {
 		w.eventually("the first sync", func() bool { return w.times(parent) == notified+1 })
 	}
 }
@@ -183,11 +164,8 @@ func (w *watching) patch(name, patch string) {
 func TestParentsAreNotifiedOfTheirObjects(t *testing.T) {
 	w := watchAll(t)
 	a, b := w.parent("a"), w.parent("b")
-	if state := w.Ensure(configMaps, a, a.NamespacedName, nil); state.Synced {
-		t.Fatal("synced before Run")
-	}
-	w.eventually("a parent that asked before the sync is notified", func() bool { return w.times(a) == 1 })
-	if state := w.Ensure(configMaps, a, a.NamespacedName, nil); !state.Synced || state.Err != nil {
+	w.synced(a)
+	if state := w.Ensure(configMaps, a); !state.Synced || state.Err != nil {
 		t.Fatalf("state %+v", state)
 	}
 
@@ -267,9 +245,8 @@ func TestUnusedInformersEnd(t *testing.T) {
 	user := types.NamespacedName{Namespace: w.namespace, Name: "cfg"}
 	w.SetResources(user, []schema.GroupVersionResource{configMaps, services})
 	w.SetResources(user, []schema.GroupVersionResource{configMaps})
-	now := time.Now()
-	for _, step := range []time.Duration{0, linger / 2, linger, 2 * linger} {
-		w.stopUnused(now.Add(step))
+	for range 2 {
+		w.stopUnused()
 	}
 	w.Informers.mu.Lock()
 	defer w.Informers.mu.Unlock()
@@ -283,9 +260,9 @@ func TestUnknownResource(t *testing.T) {
 	w := watchAll(t)
 	unknown := schema.GroupVersionResource{Group: "nowhere.akri.sh", Version: "v1", Resource: "nothings"}
 	a := w.parent("a")
-	w.Ensure(unknown, a, a.NamespacedName, nil)
+	w.Ensure(unknown, a)
 	w.eventually("a notification of the failure", func() bool { return w.times(a) > 0 })
-	if state := w.Ensure(unknown, a, a.NamespacedName, nil); state.Synced || state.Err == nil {
+	if state := w.Ensure(unknown, a); state.Synced || state.Err == nil {
 		t.Errorf("state %+v, want an error", state)
 	}
 }

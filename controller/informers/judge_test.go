@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"akri.sh/akri/controller/ownership"
 )
 
@@ -13,8 +15,8 @@ func TestReadyWhenIsTheParentsOwn(t *testing.T) {
 	w := watchAll(t)
 	a, b := w.parent("a"), w.parent("b")
 	up := compiled(t, "has(self.data.state) && self.data.state == 'up'")
-	w.synced(a, up)
-	w.synced(b, nil)
+	w.synced(a)
+	w.synced(b)
 	w.applied(a, up)
 	w.applied(b, nil)
 	notifiedA, notifiedB := w.times(a), w.times(b)
@@ -38,7 +40,7 @@ func TestNewConditions(t *testing.T) {
 	w := watchAll(t)
 	a, b := w.parent("a"), w.parent("b")
 	for _, parent := range []ownership.Parent{a, b} {
-		w.synced(parent, nil)
+		w.synced(parent)
 		w.applied(parent, nil)
 	}
 	informer, requests, notifiedA, notifiedB := w.find(configMaps), w.requests.Load(), w.times(a), w.times(b)
@@ -46,12 +48,11 @@ func TestNewConditions(t *testing.T) {
 	for i := range conditions {
 		condition := compiled(t, fmt.Sprintf("self.data.k == '1' && %d == %[1]d", i))
 		for range 2 { // the verdict is kept
-			w.Ensure(configMaps, a, a.NamespacedName, condition)
 			if err := w.Judge(t.Context(), configMaps, a, a.NamespacedName, condition); err != nil {
 				t.Fatal(err)
 			}
-			if object, _ := w.Get(configMaps, a.NamespacedName); object.judgedBy != condition.String() || object.verdict != "" {
-				t.Fatalf("judged by %q: %q", object.judgedBy, object.verdict)
+			if object, _ := w.Get(configMaps, a.NamespacedName); !object.judgedBy(condition) || object.verdict != "" {
+				t.Fatalf("judged by %q: %q", object.condition, object.verdict)
 			}
 		}
 	}
@@ -59,11 +60,9 @@ func TestNewConditions(t *testing.T) {
 		t.Errorf("%d requests for %d conditions; the informer is the same: %v", n, conditions, w.find(configMaps) == informer)
 	}
 	// Conditions of objects that do not exist, and those of others, cost nothing.
-	absent := w.parent("absent")
 	foreign := compiled(t, "self.data.k == '2'")
-	for _, parent := range []ownership.Parent{absent, b} {
-		w.Ensure(configMaps, parent, w.parent("absent").NamespacedName, foreign)
-		if err := w.Judge(t.Context(), configMaps, b, a.NamespacedName, foreign); err != nil {
+	for _, name := range []types.NamespacedName{w.parent("absent").NamespacedName, a.NamespacedName} {
+		if err := w.Judge(t.Context(), configMaps, b, name, foreign); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +74,6 @@ func TestNewConditions(t *testing.T) {
 	}
 	// From now on, the watch judges by the condition.
 	last := compiled(t, "self.data.k == '2'")
-	w.Ensure(configMaps, a, a.NamespacedName, last)
 	if err := w.Judge(t.Context(), configMaps, a, a.NamespacedName, last); err != nil {
 		t.Fatal(err)
 	}

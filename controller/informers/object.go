@@ -24,50 +24,34 @@ import (
 // There may be tens of thousands, so it has no field for what planning does not need.
 type Object struct {
 	Namespace, Name string
-	UID             types.UID
 	ResourceVersion string
-	// Parent, Confirmed, Owner and Dependent are as in [ownership.State].
-	Parent    ownership.Parent
-	Confirmed bool
-	Owner     types.UID
+	// Observed is what planning needs. Reason also says why the object is not ready.
+	plan.Observed
+	// Dependent is as in [ownership.State].
 	Dependent bool
-	// ManagedFieldsHash is that of the set of fields that the controller owns; empty if
-	// it has not applied the object.
-	ManagedFieldsHash string
-	// Edited reports that somebody has set list entries with kubectl.
-	Edited bool
-	// Ready is the verdict of the kind's standard; Reason says why not.
-	Ready  bool
-	Reason string
-	// Terminating reports that the object is being deleted.
-	Terminating bool
-	// Terminated reports a Pod whose containers will not run again.
-	Terminated bool
+	// Ready is the verdict of the kind's standard.
+	Ready bool
 	// ours reports that the controller has applied the object, or that Parent is
 	// confirmed.
 	ours bool
-	// judgedBy is the source of the ready-when condition that has judged the object;
-	// empty if none has. verdict says why the condition does not hold.
-	judgedBy, verdict string
+	// condition is the ready-when condition that has judged the object; nil if none has.
+	// verdict says why it does not hold.
+	condition *readywhen.Condition
+	verdict   string
 	// values is the digest of [valuesOf], and applied that of the controller's last apply;
 	// 0 if it is not known. Later versions of the object inherit applied.
 	values, applied uint64
 }
 
 // Trim returns what is kept of an object that no ready-when condition judges.
-func Trim(full *unstructured.Unstructured) *Object {
-	object, _ := trim(full, nil, readiness.Check)
-	return object
-}
+func Trim(full *unstructured.Unstructured) *Object { return trim(full, nil) }
 
 // unjudged is the reason of an object whose content makes the judgment panic.
 const unjudged = "its readiness cannot be evaluated: the object's content is not as its kind requires"
 
-// trim returns what is kept of an object. judge is the kind's standard. Anyone may
+// trim returns what is kept of an object that a condition judges, which may be nil. Anyone may
 // write the content of an object: if reading it panics, the object is not ready.
-func trim(
-	full *unstructured.Unstructured, condition *readywhen.Condition, judge func(*unstructured.Unstructured) (bool, string),
-) (object *Object, panicked any) {
+func trim(full *unstructured.Unstructured, condition *readywhen.Condition) (object *Object) {
 	meta := &metav1.ObjectMeta{ // each read of managed fields from an unstructured object decodes them
 		UID:               full.GetUID(),
 		Namespace:         full.GetNamespace(),
@@ -79,13 +63,13 @@ func trim(
 	object = &Object{
 		Namespace:       meta.Namespace,
 		Name:            full.GetName(),
-		UID:             meta.UID,
 		ResourceVersion: full.GetResourceVersion(),
-		Terminating:     meta.DeletionTimestamp != nil,
+		Observed:        plan.Observed{UID: meta.UID, Terminating: meta.DeletionTimestamp != nil},
+		condition:       condition,
 	}
 	defer func() {
-		if panicked = recover(); panicked != nil {
-			object.Ready, object.Reason, object.judgedBy = false, unjudged, ""
+		if recover() != nil {
+			object.Ready, object.Reason, object.verdict = false, unjudged, unjudged
 		}
 	}()
 	state := ownership.Read(meta)
@@ -98,11 +82,11 @@ func trim(
 	object.ours = state.Applied || state.Confirmed
 	object.values = valuesOf(full.Object, meta, time.Now())
 	object.Terminated = readiness.Terminated(full)
-	object.Ready, object.Reason = judge(full)
+	object.Ready, object.Reason = readiness.Check(full)
 	if condition != nil {
-		object.judgedBy, object.verdict = condition.String(), readiness.CheckBy(full, condition)
+		object.verdict = readiness.CheckBy(full, condition)
 	}
-	return object, nil
+	return object
 }
 
 // ReadyBy reports whether the object is ready by a template's own condition, or by
@@ -111,29 +95,15 @@ func (o *Object) ReadyBy(condition *readywhen.Condition) (ready bool, reason str
 	switch {
 	case condition == nil:
 		return o.Ready, o.Reason
-	case !o.judged(condition):
+	case !o.judgedBy(condition):
 		return false, "not evaluated yet"
 	}
 	return o.verdict == "", o.verdict
 }
 
-// judged reports whether the verdict of a condition is known.
-func (o *Object) judged(condition *readywhen.Condition) bool { return o.judgedBy == condition.String() }
-
-// Observed returns what planning needs to know about the object.
-func (o *Object) Observed() plan.Observed {
-	return plan.Observed{
-		UID:               o.UID,
-		Owner:             o.Owner,
-		Parent:            o.Parent,
-		Confirmed:         o.Confirmed,
-		Terminating:       o.Terminating,
-		ManagedFieldsHash: o.ManagedFieldsHash,
-		Altered:           o.altered(),
-		Edited:            o.Edited,
-		Terminated:        o.Terminated,
-		Reason:            o.Reason,
-	}
+// judgedBy reports whether the verdict of a condition is known.
+func (o *Object) judgedBy(condition *readywhen.Condition) bool {
+	return o.condition != nil && o.condition.String() == condition.String()
 }
 
 // name returns the name of the object.
@@ -145,39 +115,29 @@ func (o *Object) name() types.NamespacedName {
 // controller's last apply, and with that one's reason if its own says the same. before
 // may be nil, or another object of that name.
 func (o *Object) after(before *Object) *Object {
-	if before == nil || o.UID != before.UID {
-		return o
-	}
-	values, reason := cmp.Or(o.values, before.values), o.Reason
-	if readiness.SameObstacle(before.Reason, reason) {
-		reason = before.Reason // not worth a write
-	}
-	if o.values == values && o.applied == before.applied && o.Reason == reason {
+	if before == nil || before == o || o.UID != before.UID {
 		return o
 	}
 	later := *o
-	later.values, later.applied, later.Reason = values, before.applied, reason
-	return &later
+	later.values = cmp.Or(o.values, before.values)
+	if readiness.SameObstacle(before.Reason, o.Reason) {
+		later.Reason = before.Reason // not worth a write
+	}
+	return later.appliedWith(before.applied)
 }
 
-// altered reports whether the controller's fields have other values than it has applied.
-func (o *Object) altered() bool { return o.applied != 0 && o.values != 0 && o.values != o.applied }
+// appliedWith returns the object with the values that the controller has last applied, and
+// whether its fields have others since.
+func (o Object) appliedWith(values uint64) *Object {
+	o.applied, o.Altered = values, values != 0 && o.values != 0 && o.values != values
+	return &o
+}
 
-// differs reports whether a parent that judges the object by a condition must be
-// reconciled. A nil condition is the kind's standard.
-func (o *Object) differs(other *Object, condition *readywhen.Condition) bool {
-	if o.UID != other.UID || o.ManagedFieldsHash != other.ManagedFieldsHash ||
-		o.altered() != other.altered() || o.Owner != other.Owner || o.Parent != other.Parent || o.Confirmed != other.Confirmed ||
-		o.Ready != other.Ready || o.Reason != other.Reason || o.Terminated != other.Terminated ||
-		o.Terminating != other.Terminating {
-		return true
-	}
-	if condition == nil {
-		return false
-	}
-	_, now := o.ReadyBy(condition)
-	_, before := other.ReadyBy(condition)
-	return now != before
+// differs reports whether the object's parent must be reconciled.
+func (o *Object) differs(other *Object) bool {
+	before := other.Observed
+	before.Edited = o.Edited // concerns only a parent whose fields differ
+	return o.Observed != before || o.Ready != other.Ready || o.verdict != other.verdict
 }
 
 // newer reports whether o has a later version than other. Objects of different

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,7 +66,7 @@ func home(namespace string) func(*unstructured.Unstructured) {
 func memoryStore() (s *store, notified *[]ownership.Parent) {
 	notified = new([]ownership.Parent)
 	n := func(parent ownership.Parent) { *notified = append(*notified, parent) }
-	return newStore(funcr.New(func(string, string) {}, funcr.Options{}), n, func() {}), notified
+	return newStore(n, func(func(types.NamespacedName) bool) {}, func() {}), notified
 }
 
 // Anyone can put the controller's labels on an object. Such objects take no memory
@@ -107,7 +107,7 @@ func TestForeignObjectsAreIgnored(t *testing.T) {
 			must(t, s.Update(labelled("a", 2, change, label)))
 			must(t, s.Replace([]any{labelled("a", 3, change), labelled("b", 3, change)}, "3"))
 			must(t, s.Delete(labelled("a", 4, change)))
-			if _, found := s.latest(name); found || s.len() != 0 || len(s.byParent) != 0 || len(*notified) != 0 {
+			if _, found := s.get(name); found || s.len() != 0 || len(s.byParent) != 0 || len(*notified) != 0 {
 				t.Errorf("%d objects are kept, notified: %v", s.len(), *notified)
 			}
 		})
@@ -126,7 +126,7 @@ func TestForeignObjectsAreIgnored(t *testing.T) {
 				t.Fatalf("%d objects are kept, notified: %v", len(objects), *notified)
 			}
 			must(t, s.Update(labelled("a", 2))) // somebody takes it over: only its labels are left
-			if _, found := s.latest(name); found || len(s.byParent) != 0 || len(*notified) != 2 || (*notified)[1] != cam {
+			if _, found := s.get(name); found || len(s.byParent) != 0 || len(*notified) != 2 || (*notified)[1] != cam {
 				t.Errorf("it is kept: %v; notified: %v", found, *notified)
 			}
 		})
@@ -192,17 +192,21 @@ func TestLateAnswers(t *testing.T) {
 			must(t, s.Replace([]any{labelled("a", 5, applied, owned)}, "5"))
 			must(t, overtake(s))
 			*notified = nil
-			s.record(s.read(labelled("a", 6, applied, owned)), nil)
-			if object, found := s.latest(name); found {
+			s.record(Trim(labelled("a", 6, applied, owned)), true)
+			if object, found := s.get(name); found {
 				t.Errorf("version %s still counts", object.ResourceVersion)
 			}
 			if len(*notified) != 1 || (*notified)[0].Name != "cam" {
 				t.Errorf("notified %v", *notified)
 			}
 			*notified = nil
-			s.record(s.read(labelled("a", 8, applied, owned)), nil)
-			if object, found := s.latest(name); !found || object.ResourceVersion != "8" || len(*notified) != 0 {
+			s.record(Trim(labelled("a", 8, applied, owned)), true)
+			if object, found := s.get(name); !found || object.ResourceVersion != "8" || len(*notified) != 0 {
 				t.Errorf("the next answer does not count, notified %v", *notified)
+			}
+			must(t, s.Update(labelled("a", 7, owned))) // older than the answer
+			if object, _ := s.get(name); object.ResourceVersion != "8" || len(*notified) != 0 {
+				t.Errorf("version %s counts after a later answer, notified %v", object.ResourceVersion, *notified)
 			}
 		})
 	}
@@ -211,56 +215,45 @@ func TestLateAnswers(t *testing.T) {
 // The content of an object is written by anyone. It cannot crash the process.
 func TestPanicsAreContained(t *testing.T) {
 	s, notified := memoryStore()
-	logged := 0
-	s.log = funcr.New(func(string, string) { logged++ }, funcr.Options{})
-	s.judge = func(object *unstructured.Unstructured) (bool, string) {
-		if object.GetName() == "bad" {
-			panic("boom")
-		}
-		return true, ""
-	}
-	must(t, s.Add(labelled("bad", 1, applied)))
-	must(t, s.Add(labelled("bad", 2, applied, owned)))
-	must(t, s.Add(labelled("good", 3, applied)))
-	bad, found := s.latest(types.NamespacedName{Namespace: "ns", Name: "bad"})
-	if !found || bad.Ready || bad.Reason != unjudged || bad.Owner != "cam-uid" {
+	broken := compiled(t, "true")
+	s.record(trim(labelled("bad", 1, applied), broken), true)
+	must(t, s.Update(labelled("bad", 2, owned, func(object *unstructured.Unstructured) {
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{appliedAt(time.Now(), `{"f:data":{}}`)})
+		object.Object["data"] = panics{}
+	})))
+	bad, found := s.get(types.NamespacedName{Namespace: "ns", Name: "bad"})
+	if ready, reason := bad.ReadyBy(broken); !found || ready || reason != unjudged || bad.Ready || bad.Owner != "cam-uid" {
 		t.Errorf("it is seen as %+v", bad)
 	}
-	if good, found := s.latest(types.NamespacedName{Namespace: "ns", Name: "good"}); !found || !good.Ready {
-		t.Errorf("the next object is seen as %+v", good)
-	}
-	if logged != 1 || len(*notified) != 3 {
-		t.Errorf("logged %d times, notified %v", logged, *notified)
+	if len(*notified) != 1 {
+		t.Errorf("notified %v", *notified)
 	}
 }
 
-// A condition counts for objects of the parent that has it, not for others that
-// desire an object of the same name.
+// panics is a value that cannot be read.
+type panics struct{}
+
+func (panics) MarshalJSON() ([]byte, error) { panic("boom") }
+
+// An object is judged by the condition of the parent that has applied it, and other conditions
+// are not mistaken for it.
 func TestConditionsAreOfTheOwner(t *testing.T) {
 	s, _ := memoryStore()
-	cam := ownership.Parent{Level: templating.InstanceLevel, UID: "cam-uid"}
-	cam.Namespace, cam.Name = "ns", "cam"
-	rival := cam
-	rival.Name, rival.UID = "rival", "rival-uid"
 	name := types.NamespacedName{Namespace: "ns", Name: "a"}
 	ours, theirs := compiled(t, "self.kind == 'ConfigMap'"), compiled(t, "false")
-	s.expectCondition(cam, name, ours, false) // before the first list
-	s.expectCondition(cam, types.NamespacedName{Namespace: "ns", Name: "absent"}, ours, false)
+	s.record(trim(labelled("a", 1, applied), ours), true)
 	must(t, s.Replace([]any{labelled("a", 1, applied)}, "1"))
-	s.expectCondition(rival, name, theirs, true)
 	must(t, s.Update(labelled("a", 2, applied)))
-	object, _ := s.latest(name)
+	object, _ := s.get(name)
 	if ready, reason := object.ReadyBy(ours); !ready {
 		t.Errorf("not ready by its parent's condition: %s", reason)
 	}
 	if ready, reason := object.ReadyBy(theirs); ready || reason != "not evaluated yet" {
 		t.Errorf("the other parent's condition: %v, %q", ready, reason)
 	}
-	if len(s.conditions) != 1 {
-		t.Errorf("%d conditions are kept, want that of the object that exists", len(s.conditions))
-	}
 	must(t, s.Delete(labelled("a", 3, applied)))
-	if len(s.conditions) != 0 {
+	must(t, s.Add(labelled("a", 4, applied)))
+	if object, _ := s.get(name); object.judgedBy(ours) {
 		t.Error("the condition of a deleted object is kept")
 	}
 }
@@ -284,7 +277,7 @@ func TestCountsOfNodesNotifyNobody(t *testing.T) {
 		t.Errorf("notified %v of another number of nodes", *notified)
 	}
 	must(t, s.Update(waiting(7, "0/10 nodes are available: 10 Insufficient memory.")))
-	object, _ := s.latest(types.NamespacedName{Namespace: "ns", Name: "p"})
+	object, _ := s.get(types.NamespacedName{Namespace: "ns", Name: "p"})
 	if len(*notified) != 1 || !strings.HasSuffix(object.Reason, "10 Insufficient memory.") {
 		t.Errorf("notified %v of another obstacle, %q", *notified, object.Reason)
 	}
@@ -302,8 +295,7 @@ func TestAwaitedDeletions(t *testing.T) {
 		"not in the list":  func(s *store) error { return s.Replace(nil, "3") },
 		"no longer theirs": func(s *store) error { return s.Update(labelled("a", 2)) },
 	} {
-		s, notified := memoryStore()
-		s.awaited.set(door, []Name{name})
+		s, notified := awaiting(door, name)
 		if err := s.Add(object); err != nil {
 			t.Fatal(err)
 		}
@@ -314,14 +306,18 @@ func TestAwaitedDeletions(t *testing.T) {
 		if !slices.Contains(*notified, cam) || !slices.Contains(*notified, door) {
 			t.Errorf("%s: notified %v, want both", what, *notified)
 		}
-		s.awaited.set(door, nil)
-		if len(s.awaited.parents)+len(s.awaited.byParent) != 0 {
-			t.Errorf("%s: %v is still awaited", what, s.awaited.parents)
-		}
 	}
-	s, notified := memoryStore()
-	s.awaited.set(door, []Name{name})
+	s, notified := awaiting(door, name)
 	if err := s.Replace(nil, "3"); err != nil || !slices.Equal(*notified, []ownership.Parent{door}) {
 		t.Errorf("created and deleted between two lists: notified %v, %v", *notified, err)
 	}
+}
+
+// awaiting returns a store whose Informers have a parent that awaits the deletion of an object.
+func awaiting(parent ownership.Parent, object Name) (s *store, notified *[]ownership.Parent) {
+	s, notified = memoryStore()
+	all := &Informers{notify: s.notify, awaited: map[ownership.Parent][]Name{}}
+	all.Await(parent, []Name{object})
+	s.gone = func(isGone func(types.NamespacedName) bool) { all.gone(object.Resource, isGone) }
+	return s, notified
 }

@@ -57,18 +57,18 @@ func TestValuesAreCompared(t *testing.T) {
 			t.Run(title+", "+order, func(t *testing.T) {
 				s, notified := memoryStore()
 				must(t, s.Replace(nil, "4"))
-				answer := s.trim(deployment(5, "v1", "a", now, nil), nil)
+				answer := trim(deployment(5, "v1", "a", now, nil), nil)
 				if !watchIsFirst {
-					s.recordApplied(answer, nil)
+					s.record(answer, true)
 				}
 				must(t, s.Add(deployment(5, "v1", "a", now, nil)))
 				must(t, s.Update(tc.later))
 				if watchIsFirst {
 					*notified = nil
-					s.recordApplied(answer, nil)
+					s.record(answer, true)
 				}
-				object, found := s.latest(name)
-				if !found || object.ResourceVersion != "6" || object.Observed().Altered != tc.altered {
+				object, found := s.get(name)
+				if !found || object.ResourceVersion != "6" || object.Altered != tc.altered {
 					t.Fatalf("seen as %+v", object)
 				}
 				if tc.altered && len(*notified) != 1 {
@@ -76,12 +76,12 @@ func TestValuesAreCompared(t *testing.T) {
 				}
 				// That is not forgotten with the next event, whenever it comes, but with the repair.
 				must(t, s.Update(tc.later))
-				if object, _ := s.latest(name); object.altered() != tc.altered {
+				if object, _ := s.get(name); object.Altered != tc.altered {
 					t.Error("forgotten with the next event")
 				}
-				s.recordApplied(s.trim(deployment(7, "v1", "a", now.Add(-long), nil), nil), nil)
+				s.record(trim(deployment(7, "v1", "a", now.Add(-long), nil), nil), true)
 				must(t, s.Update(deployment(7, "v1", "a", now.Add(-long), nil)))
-				if object, _ := s.latest(name); object.altered() {
+				if object, _ := s.get(name); object.Altered {
 					t.Error("not forgotten after the repair")
 				}
 			})
@@ -96,7 +96,7 @@ func TestValuesAfterAStart(t *testing.T) {
 	must(t, s.Replace([]any{deployment(5, "v1", "a", now, nil)}, "5"))
 	*notified = nil
 	must(t, s.Update(deployment(6, "v2", "a", now, nil)))
-	if object, _ := s.latest(types.NamespacedName{Namespace: "ns", Name: "d"}); object.altered() || len(*notified) != 0 {
+	if object, _ := s.get(types.NamespacedName{Namespace: "ns", Name: "d"}); object.Altered || len(*notified) != 0 {
 		t.Errorf("seen as %+v, notified %v", object, *notified)
 	}
 }

@@ -40,40 +40,31 @@ func Preexisting(crd *metav1.PartialObjectMetadata, isInInitialList bool) bool {
 	return isInInitialList && time.Since(crd.CreationTimestamp.Time) > settling
 }
 
-// Watch calls [Mapper.Listed] and [Mapper.Changed] for the CustomResourceDefinitions
-// that a cache sees.
+// Watch calls [Mapper.Changed] for the CustomResourceDefinitions that a cache sees.
 func (m *Mapper) Watch(ctx context.Context, informers cache.Informers) error {
+	changed := func(object any) {
+		if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+			object = tombstone.Obj
+		}
+		if crd, ok := object.(*metav1.PartialObjectMetadata); ok {
+			_, group := Defined(crd)
+			m.Changed(group)
+		}
+	}
 	informer, err := informers.GetInformer(ctx, CRD())
 	if err == nil {
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(object any, isInInitialList bool) {
-				crd, ok := object.(*metav1.PartialObjectMetadata)
-				switch {
-				case !ok:
-				case Preexisting(crd, isInInitialList):
-					_, group := Defined(crd)
-					m.Listed(group)
-				default:
-					m.onChange(crd)
+				if crd, ok := object.(*metav1.PartialObjectMetadata); ok && !Preexisting(crd, isInInitialList) {
+					changed(crd)
 				}
 			},
-			UpdateFunc: func(_, object any) { m.onChange(object) },
-			DeleteFunc: m.onChange,
+			UpdateFunc: func(_, object any) { changed(object) },
+			DeleteFunc: changed,
 		})
 	}
 	if err != nil {
 		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
 	}
 	return nil
-}
-
-// onChange records the change of a CustomResourceDefinition.
-func (m *Mapper) onChange(object any) {
-	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-		object = tombstone.Obj
-	}
-	if crd, ok := object.(*metav1.PartialObjectMetadata); ok {
-		_, group := Defined(crd)
-		m.Changed(group)
-	}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,31 +17,29 @@ import (
 )
 
 const (
-	// maxAge is the age up to which a catalog decides that a kind is unknown.
+	// maxAge is the age up to which a discovery counts.
 	maxAge = time.Minute
-	// Discovery lags behind a CustomResourceDefinition: for this time after a change,
-	// a catalog decides about the kinds of its group up to the age settlingAge only.
-	settling    = 30 * time.Second
-	settlingAge = time.Second
-	// timeout limits one discovery, and retryDelay is the pause after a failed one.
-	timeout    = 10 * time.Second
-	retryDelay = time.Second
+	// Discovery lags behind a CustomResourceDefinition: one that begins up to settling after
+	// a change counts up to the age shortAge only, as does one that has failed.
+	settling = 30 * time.Second
+	shortAge = time.Second
+	// timeout limits one discovery.
+	timeout = 10 * time.Second
 )
 
 // Mapper maps kinds to resources. It is safe for concurrent use.
 type Mapper struct {
-	discover func(context.Context) (*catalog, error)
+	discover func(context.Context) *catalog
 
-	current atomic.Pointer[catalog] // nil until the first discovery
+	mu sync.RWMutex
+	// known are the mappings that were found, by the kind as it was asked for: the version
+	// may be empty.
+	known map[schema.GroupVersionKind]*meta.RESTMapping
+	// changed is when a CustomResourceDefinition has last changed.
+	changed time.Time
 
-	mu sync.Mutex // held during a discovery: who needs it waits for its answer
-	// err is the error of the latest discovery, at failedAt.
-	err      error
-	failedAt time.Time
-
-	changesMu sync.Mutex
-	// changes are the times of recent changes of CustomResourceDefinitions, by API group.
-	changes map[string]time.Time
+	discovering sync.Mutex // held during a discovery: who needs it waits for its answer
+	latest      *catalog
 }
 
 var _ meta.RESTMapper = (*Mapper)(nil)
@@ -52,11 +50,11 @@ func New(config *rest.Config, transport *http.Client) (*Mapper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a client for discovery: %w", err)
 	}
-	return newMapper(func(ctx context.Context) (*catalog, error) { return download(ctx, client) }), nil
+	return newMapper(func(ctx context.Context) *catalog { return download(ctx, client) }), nil
 }
 
-func newMapper(discover func(context.Context) (*catalog, error)) *Mapper {
-	return &Mapper{discover: discover, changes: map[string]time.Time{}}
+func newMapper(discover func(context.Context) *catalog) *Mapper {
+	return &Mapper{discover: discover, known: map[schema.GroupVersionKind]*meta.RESTMapping{}}
 }
 
 // Provide is a MapperProvider for managers.
@@ -75,120 +73,97 @@ func Of(mgr cluster.Cluster) (*Mapper, error) {
 
 // Changed records that a CustomResourceDefinition of an API group was created, changed
 // or deleted. What was known about the group does not count any more.
-func (m *Mapper) Changed(group string) { m.outdate(group, time.Now()) }
+func (m *Mapper) Changed(group string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.changed = time.Now()
+	maps.DeleteFunc(m.known, func(kind schema.GroupVersionKind, _ *meta.RESTMapping) bool { return kind.Group == group })
+}
 
-// Listed records that a CustomResourceDefinition of an API group exists for some time,
-// perhaps not as long as what is known about the group.
-func (m *Mapper) Listed(group string) { m.outdate(group, time.Now().Add(-settling)) }
-
-func (m *Mapper) outdate(group string, at time.Time) {
-	m.changesMu.Lock()
-	defer m.changesMu.Unlock()
-	if at.After(m.changes[group]) {
-		m.changes[group] = at
+// RESTMapping implements meta.RESTMapper. The caller must not change the mapping.
+func (m *Mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	key := kind.WithVersion(strings.Join(versions, ","))
+	m.mu.RLock()
+	mapping := m.known[key]
+	m.mu.RUnlock()
+	if mapping != nil {
+		return mapping, nil
 	}
+	return find(m, kind.Group, func(found *catalog) (*meta.RESTMapping, error) {
+		mapping, err := found.RESTMapping(kind, versions...)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if err == nil && found.began.Sub(m.changed) >= settling {
+			m.known[key] = mapping
+		}
+		return mapping, err
+	})
 }
 
 // find answers a question about an API group, if necessary after a discovery.
-func find[T any](m *Mapper, group string, ask func(meta.RESTMapper) (T, error)) (T, error) {
-	var none T
-	known, err := m.catalog(func(c *catalog) bool { return m.upToDate(c, group) })
-	if err != nil {
-		return none, err
+func find[T any](m *Mapper, group string, ask func(*catalog) (T, error)) (answer T, err error) {
+	found := m.catalog()
+	if found.err != nil {
+		return answer, found.err
 	}
-	result, err := ask(known.mapper)
-	if meta.IsNoMatchError(err) {
-		var failure error
-		known, failure = m.catalog(func(c *catalog) bool { return m.upToDate(c, group) && time.Since(c.began) < maxAge })
-		if failure != nil {
-			return none, failure
+	answer, err = ask(found)
+	if failed := found.failed[group]; failed != nil && meta.IsNoMatchError(err) {
+		err = fmt.Errorf("discover the kinds of API group %q: %w", group, failed)
+	}
+	return answer, err
+}
+
+// catalog returns what the latest discovery has found, or a new one if that does not count
+// any more.
+func (m *Mapper) catalog() *catalog {
+	m.discovering.Lock()
+	defer m.discovering.Unlock()
+	m.mu.RLock()
+	changed := m.changed
+	m.mu.RUnlock()
+	if known := m.latest; known != nil && known.began.After(changed) {
+		lasts := maxAge
+		if known.err != nil || known.began.Sub(changed) < settling {
+			lasts = shortAge
 		}
-		result, err = ask(known.mapper)
-	}
-	if failed := known.failed[group]; failed != nil && meta.IsNoMatchError(err) {
-		return none, fmt.Errorf("discover the kinds of API group %q: %w", group, failed)
-	}
-	return result, err
-}
-
-// catalog returns a catalog that suffices, if necessary after a discovery.
-func (m *Mapper) catalog(suffices func(*catalog) bool) (*catalog, error) {
-	if known := m.current.Load(); known != nil && suffices(known) {
-		return known, nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if known := m.current.Load(); known != nil && suffices(known) { // somebody else has asked meanwhile
-		return known, nil
-	}
-	if err := m.refresh(); err != nil {
-		return nil, err
-	}
-	return m.current.Load(), nil
-}
-
-// upToDate reports whether a catalog includes all changes of an API group.
-func (m *Mapper) upToDate(c *catalog, group string) bool {
-	m.changesMu.Lock()
-	defer m.changesMu.Unlock()
-	at, found := m.changes[group]
-	since := c.began.Sub(at)
-	return !found || since >= settling || since > 0 && time.Since(c.began) < settlingAge
-}
-
-// refresh performs a discovery, unless one has just failed. The caller holds mu.
-func (m *Mapper) refresh() error {
-	if m.err != nil && time.Since(m.failedAt) < retryDelay {
-		return m.err
+		if time.Since(known.began) < lasts {
+			return known
+		}
 	}
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	found, err := m.discover(ctx)
-	if m.err = err; err != nil {
-		m.failedAt = time.Now()
-		return err
-	}
-	m.changesMu.Lock()
-	defer m.changesMu.Unlock()
-	found.began = began
-	found.keep(m.current.Load(), func(group string) bool { _, recently := m.changes[group]; return recently })
-	m.current.Store(found)
-	maps.DeleteFunc(m.changes, func(_ string, at time.Time) bool { return began.Sub(at) >= settling })
-	return nil
+	m.latest = m.discover(ctx)
+	m.latest.began = began
+	return m.latest
 }
 
 // KindFor implements meta.RESTMapper.
 func (m *Mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	return find(m, resource.Group, func(known meta.RESTMapper) (schema.GroupVersionKind, error) { return known.KindFor(resource) })
+	return find(m, resource.Group, func(c *catalog) (schema.GroupVersionKind, error) { return c.KindFor(resource) })
 }
 
 // KindsFor implements meta.RESTMapper.
 func (m *Mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
-	return find(m, resource.Group, func(known meta.RESTMapper) ([]schema.GroupVersionKind, error) { return known.KindsFor(resource) })
+	return find(m, resource.Group, func(c *catalog) ([]schema.GroupVersionKind, error) { return c.KindsFor(resource) })
 }
 
 // ResourceFor implements meta.RESTMapper.
-func (m *Mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	return find(m, input.Group, func(known meta.RESTMapper) (schema.GroupVersionResource, error) { return known.ResourceFor(input) })
+func (m *Mapper) ResourceFor(resource schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	return find(m, resource.Group, func(c *catalog) (schema.GroupVersionResource, error) { return c.ResourceFor(resource) })
 }
 
 // ResourcesFor implements meta.RESTMapper.
-func (m *Mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
-	return find(m, input.Group, func(known meta.RESTMapper) ([]schema.GroupVersionResource, error) { return known.ResourcesFor(input) })
-}
-
-// RESTMapping implements meta.RESTMapper.
-func (m *Mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	return find(m, kind.Group, func(known meta.RESTMapper) (*meta.RESTMapping, error) { return known.RESTMapping(kind, versions...) })
+func (m *Mapper) ResourcesFor(resource schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+	return find(m, resource.Group, func(c *catalog) ([]schema.GroupVersionResource, error) { return c.ResourcesFor(resource) })
 }
 
 // RESTMappings implements meta.RESTMapper.
 func (m *Mapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
-	return find(m, kind.Group, func(known meta.RESTMapper) ([]*meta.RESTMapping, error) { return known.RESTMappings(kind, versions...) })
+	return find(m, kind.Group, func(c *catalog) ([]*meta.RESTMapping, error) { return c.RESTMappings(kind, versions...) })
 }
 
 // ResourceSingularizer implements meta.RESTMapper.
 func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
-	return find(m, "", func(known meta.RESTMapper) (string, error) { return known.ResourceSingularizer(resource) })
+	return find(m, "", func(c *catalog) (string, error) { return c.ResourceSingularizer(resource) })
 }

@@ -6,7 +6,7 @@
 // (finalizers.go). Agents of this project watch only the Instances with their node's
 // label. An Instance that names a node without its label gets the label, so that the
 // node's agent learns of a device that left between the two agents (labels.go).
-// reconciler.go decides when; setup.go connects it.
+// setup.go decides when.
 //
 // Always: a finalizer is removed only if managedFields says that an agent of Akri
 // applied it. While no object has traces of Akri, no requests are sent.

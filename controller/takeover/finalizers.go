@@ -2,12 +2,18 @@ package takeover
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/jsonpatch"
 	"akri.sh/akri/internal/metadata"
 )
@@ -43,14 +49,28 @@ func has(entry metav1.ManagedFieldsEntry, path fieldpath.Path) bool {
 	return fields.Has(path)
 }
 
-// finalizerRemoval returns the patch that removes finalizers from an object as read.
-func finalizerRemoval(object metav1.Object, finalizers []string) jsonpatch.Patch {
+// removeFinalizers removes the finalizers of an object that are Akri's. It leaves those of
+// other clients.
+func (c clients) removeFinalizers(ctx context.Context, object client.Object) error {
+	if err := c.api.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	found := finalizersOfAkri(object)
+	if len(found) == 0 {
+		return nil
+	}
 	left := slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(finalizer string) bool {
-		return slices.Contains(finalizers, finalizer)
+		return slices.Contains(found, finalizer)
 	})
-	return jsonpatch.Patch{
+	patch := jsonpatch.Patch{
 		jsonpatch.Test("/metadata/uid", object.GetUID()),
 		jsonpatch.Test("/metadata/resourceVersion", object.GetResourceVersion()),
 		jsonpatch.Replace("/metadata/finalizers", left),
 	}
+	err := c.client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch.Encode()), client.FieldOwner(v0.FieldManagerController))
+	if err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("remove the finalizers %q of Akri from %s: %w", found, object.GetName(), err))
+	}
+	log.FromContext(ctx).Info("Removed finalizers of the original Akri", "finalizers", found)
+	return nil
 }

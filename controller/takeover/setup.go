@@ -2,30 +2,33 @@ package takeover
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/backoff"
 )
 
-// Defaults of [Options].
+// Defaults of [Options], and the limit of the back-off for a finalizer that keeps coming back.
 const (
 	// DefaultFinalizerDelay lets an agent of Akri that still runs clean up first.
 	DefaultFinalizerDelay = 10 * time.Second
 	// DefaultLabelDelay lets agents that have just started find their devices: they set
 	// the label themselves.
 	DefaultLabelDelay = 30 * time.Second
+
+	maxDelay = time.Hour
 )
 
 // Options are the delays; 0 is the default.
@@ -37,41 +40,70 @@ type Options struct {
 	LabelDelay time.Duration
 }
 
+// clients are for the requests of the package.
+type clients struct {
+	cache, api client.Reader // the cache has no managed fields
+	client     client.Client
+}
+
 // Setup adds the package's controllers to a manager whose scheme has Akri's kinds and
 // nodes.
 func Setup(mgr manager.Manager, options Options) error {
-	options.FinalizerDelay = cmp.Or(options.FinalizerDelay, DefaultFinalizerDelay)
-	options.LabelDelay = cmp.Or(options.LabelDelay, DefaultLabelDelay)
-	if err := setup(mgr, options, "takeover-configuration", func() *v0.Configuration { return &v0.Configuration{} },
-		func(configuration *v0.Configuration) bool { return mayHaveFinalizer(configuration) }); err != nil {
-		return fmt.Errorf("set up the take-over of Configurations: %w", err)
-	}
-	if err := setup(mgr, options, "takeover-instance", func() *v0.Instance { return &v0.Instance{} },
-		func(instance *v0.Instance) bool {
-			return mayHaveFinalizer(instance) || len(unlabeledNodes(instance)) > 0
-		}); err != nil {
-		return fmt.Errorf("set up the take-over of Instances: %w", err)
+	delay := cmp.Or(options.FinalizerDelay, DefaultFinalizerDelay)
+	labelDelay := cmp.Or(options.LabelDelay, DefaultLabelDelay)
+	c := clients{cache: mgr.GetCache(), api: mgr.GetAPIReader(), client: mgr.GetClient()}
+	err := errors.Join(
+		setup(mgr, "takeover-configuration", func() *v0.Configuration { return &v0.Configuration{} }, delay, maxDelay,
+			func(configuration *v0.Configuration) bool { return mayHaveFinalizer(configuration) },
+			func(ctx context.Context, configuration *v0.Configuration) error {
+				return c.removeFinalizers(ctx, configuration)
+			}),
+		setup(mgr, "takeover-instance", func() *v0.Instance { return &v0.Instance{} }, delay, maxDelay,
+			func(instance *v0.Instance) bool { return mayHaveFinalizer(instance) },
+			func(ctx context.Context, instance *v0.Instance) error { return c.removeFinalizers(ctx, instance) }),
+		setup(mgr, "takeover-label", func() *v0.Instance { return &v0.Instance{} }, labelDelay, labelDelay,
+			func(instance *v0.Instance) bool { return len(unlabeledNodes(instance)) > 0 }, c.addLabels),
+	)
+	if err != nil {
+		return fmt.Errorf("set up the take-over from Akri: %w", err)
 	}
 	return nil
 }
 
-// setup adds a controller for the objects of a kind that have traces of Akri.
-func setup[T client.Object](mgr manager.Manager, options Options, name string, create func() T, traced func(T) bool) error {
+// setup adds a controller that calls a function with each object that has traces of Akri, of
+// which only the name is set, some time after they have appeared. The delay doubles with each
+// call for the object, up to a limit.
+func setup[T client.Object](
+	mgr manager.Manager, name string, create func() T, delay, limit time.Duration,
+	traced func(T) bool, remove func(context.Context, T) error,
+) error {
+	calls := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](delay, limit) // counts them
 	c, err := controller.New(name, mgr, controller.Options{
-		Reconciler: &reconciler{
-			cache: mgr.GetCache(), api: mgr.GetAPIReader(), client: mgr.GetClient(), options: options, now: time.Now,
-			create: func() client.Object { return create() }, seen: map[types.NamespacedName]*traces{},
-		},
-		MaxConcurrentReconciles: 1,         // the reconciler has state without a lock
-		SkipNameValidation:      new(true), // tests run several managers in one process
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 5*time.Minute),
+		Reconciler: reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+			calls.When(request)
+			object := create()
+			object.SetNamespace(request.Namespace)
+			object.SetName(request.Name)
+			return reconcile.Result{}, remove(ctx, object)
+		}),
+		SkipNameValidation: new(true), // tests run several managers in one process
+		RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 5*time.Minute),
 	})
 	if err != nil {
 		return err
 	}
-	relevant := predicate.TypedFuncs[T]{ // and every deletion
-		CreateFunc: func(e event.TypedCreateEvent[T]) bool { return traced(e.Object) },
-		UpdateFunc: func(e event.TypedUpdateEvent[T]) bool { return traced(e.ObjectOld) || traced(e.ObjectNew) },
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	add := func(object T, queue queue) {
+		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)}
+		if traced(object) {
+			queue.AddAfter(request, backoff.Delay(delay, limit, calls.NumRequeues(request)))
+		}
 	}
-	return c.Watch(source.Kind(mgr.GetCache(), create(), &handler.TypedEnqueueRequestForObject[T]{}, relevant))
+	return c.Watch(source.Kind(mgr.GetCache(), create(), handler.TypedFuncs[T, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], queue queue) { add(e.Object, queue) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], queue queue) { add(e.ObjectNew, queue) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ queue) {
+			calls.Forget(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+		},
+	}))
 }

@@ -1,7 +1,7 @@
 package templates
 
 import (
-	"container/list"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,76 +16,58 @@ import (
 const maxCached = 32 << 20
 
 // Cache compiles each generation of a Configuration once, as long as the templates
-// of all Configurations in use are not too large: then it drops those that were not
-// used for the longest time, which are compiled again for the next pass.
+// of all Configurations in use are not too large: then it drops any of them, which are
+// compiled again for the next pass.
 type Cache struct {
 	policy confine.Policy
 	max    int
 
 	mu      sync.Mutex
-	entries map[types.NamespacedName]*list.Element // of *cached
-	recent  *list.List                             // the most recently used first
+	entries map[types.NamespacedName]cached
 	bytes   int
 }
 
 // cached is an entry of the Cache.
 type cached struct {
-	name      types.NamespacedName
 	templates *Templates
 	bytes     int
 }
 
 // NewCache returns an empty Cache.
 func NewCache(policy confine.Policy) *Cache {
-	return &Cache{policy: policy, max: maxCached, entries: map[types.NamespacedName]*list.Element{}, recent: list.New()}
+	return &Cache{policy: policy, max: maxCached, entries: map[types.NamespacedName]cached{}}
 }
 
 // Get returns the compiled templates of a Configuration.
 func (c *Cache) Get(configuration *v0.Configuration) *Templates {
 	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
-	if known := c.find(name); known != nil && known.uid == configuration.UID && known.generation == configuration.Generation {
+	c.mu.Lock()
+	known := c.entries[name].templates
+	c.mu.Unlock()
+	if known != nil && known.uid == configuration.UID && known.generation == configuration.Generation {
 		return known
 	}
-	compiled := Compile(configuration, c.policy) // without the lock: at worst two workers do it
-	c.add(&cached{name: name, templates: compiled, bytes: estimate(configuration)})
-	return compiled
-}
-
-// find returns the templates of a Configuration's last known generation, or nil.
-func (c *Cache) find(name types.NamespacedName) *Templates {
+	entry := cached{Compile(configuration, c.policy), estimate(configuration)} // without the lock: at worst two workers do it
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	element, found := c.entries[name]
-	if !found {
-		return nil
-	}
-	c.recent.MoveToFront(element)
-	return element.Value.(*cached).templates
-}
-
-// add adds an entry, and drops those that there is no room for.
-func (c *Cache) add(entry *cached) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drop(c.entries[entry.name])
+	c.drop(name)
 	if entry.bytes > c.max {
-		return
+		return entry.templates
 	}
-	c.entries[entry.name] = c.recent.PushFront(entry)
+	c.entries[name] = entry
 	c.bytes += entry.bytes
-	for c.bytes > c.max {
-		c.drop(c.recent.Back())
+	for other := range c.entries {
+		if c.bytes > c.max && other != name {
+			c.drop(other)
+		}
 	}
+	return entry.templates
 }
 
 // drop removes an entry, if there is one. The caller holds the lock.
-func (c *Cache) drop(element *list.Element) {
-	if element == nil {
-		return
-	}
-	entry := c.recent.Remove(element).(*cached)
-	c.bytes -= entry.bytes
-	delete(c.entries, entry.name)
+func (c *Cache) drop(name types.NamespacedName) {
+	c.bytes -= c.entries[name].bytes
+	delete(c.entries, name)
 }
 
 // Len returns how many Configurations' templates are held.
@@ -99,5 +81,45 @@ func (c *Cache) Len() int {
 func (c *Cache) Forget(name types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop(c.entries[name])
+	c.drop(name)
+}
+
+// What compiled templates take, in bytes, rounded up from measurements.
+const (
+	bytesPerTemplate   = 2048
+	bytesPerValue      = 128
+	bytesPerExpression = 256
+)
+
+// estimate returns about how many bytes of memory the compiled templates of a
+// Configuration take. Legacy fields become at most five small templates.
+func estimate(configuration *v0.Configuration) int {
+	bytes := 5 * bytesPerTemplate
+	for _, resources := range [][]v0.BrokerResource{
+		configuration.Spec.InstanceBrokerResources, configuration.Spec.ConfigurationBrokerResources,
+	} {
+		for i := range resources {
+			if content, err := resources[i].Content(); err == nil {
+				bytes += bytesPerTemplate + estimateValue(content)
+			}
+		}
+	}
+	return bytes
+}
+
+func estimateValue(value any) int {
+	bytes := bytesPerValue
+	switch value := value.(type) {
+	case map[string]any:
+		for key, element := range value {
+			bytes += len(key) + estimateValue(element)
+		}
+	case []any:
+		for _, element := range value {
+			bytes += estimateValue(element)
+		}
+	case string: // rounded up as the allocator does
+		bytes += len(value)*5/4 + bytesPerExpression*strings.Count(value, "{{")
+	}
+	return bytes
 }

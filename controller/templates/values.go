@@ -65,13 +65,9 @@ func PropertiesAfterUpdate(before, after *v0.Configuration, instance *v0.Instanc
 // take precedence, whatever the agent that wrote the Instance made of them.
 func propertiesOf(configuration *v0.Configuration, instance *v0.Instance) map[string]string {
 	for name, value := range configuration.Spec.BrokerProperties {
-		if written, found := instance.Spec.BrokerProperties[name]; found && written == value {
-			continue
+		if written, found := instance.Spec.BrokerProperties[name]; !found || written != value {
+			return PropertiesAfterUpdate(nil, configuration, instance)
 		}
-		properties := make(map[string]string, len(instance.Spec.BrokerProperties)+len(configuration.Spec.BrokerProperties))
-		maps.Copy(properties, instance.Spec.BrokerProperties)
-		maps.Copy(properties, configuration.Spec.BrokerProperties)
-		return properties
 	}
 	return instance.Spec.BrokerProperties // shared with the cache: rendering does not change it
 }
