@@ -60,6 +60,10 @@ func TestLongReconcilesLeaveAWorker(t *testing.T) {
 	if queue.Len() != 0 {
 		t.Errorf("%d requests may be given out, want none of the namespace that has two in work", queue.Len())
 	}
+	queue.Add(request("other", "2")) // later than those that wait
+	if next, _ := queue.Get(); next != request("other", "2") {
+		t.Errorf("got %s, want that of the other namespace", next)
+	}
 	queue.Add(request("long", "1")) // again, while it is in work
 	queue.Done(request("long", "1"))
 	for _, want := range []string{"long/3", "long/1"} {
