@@ -75,7 +75,7 @@ func TestAccountDeletesAfterItsConfiguration(t *testing.T) {
 	}
 	c.Apply(as("former"))
 	instance := c.Instance("cfg", "cfg-1", nil)
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 	for _, account := range []string{"former", "cameras"} { // a change is recorded, too
 		c.Apply(as(account))
 		c.Eventually("the account", func() string {
@@ -86,7 +86,7 @@ func TestAccountDeletesAfterItsConfiguration(t *testing.T) {
 			return ""
 		})
 	}
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(configuration("cfg"))
 	c.stop()
 	var deletions atomic.Int64 // by the account
 	c.Config = rest.CopyConfig(c.Config)
@@ -102,13 +102,9 @@ func TestAccountDeletesAfterItsConfiguration(t *testing.T) {
 	c.runWith(options)
 	cfg := configuration("cfg")
 	cfg.Namespace = c.Namespace
-	if err := c.Delete(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	c.delete(cfg)
 	c.removed(cfg)
-	if err := c.Delete(t.Context(), instance); err != nil {
-		t.Fatal(err)
-	}
+	c.delete(instance)
 	c.removed(instance)
 	if c.found(named("v1", "ConfigMap", far, "cfg-1")) || deletions.Load() == 0 {
 		t.Errorf("the account has deleted %d objects", deletions.Load())

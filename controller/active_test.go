@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
@@ -35,26 +34,21 @@ func TestTerminatingConfiguration(t *testing.T) {
 	cam := c.Instance("cfg", "cfg-cam", nil)
 	c.condition(cam, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	c.exists("v1", "ConfigMap", "group")
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(configuration("cfg"))
 	c.settled()
 
 	held := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "cfg"}}
-	if err := c.Delete(t.Context(), held); err != nil {
-		t.Fatal(err)
-	}
+	c.delete(held)
 	c.Apply(strings.ReplaceAll(versionedPair, "version: one", "version: two"))
 	c.Instance("cfg", "cfg-new", nil)
 	c.merge("ConfigMap", "cfg-cam", `{"data":{"version":"edited"}}`)
 	c.merge("ConfigMap", "group", `{"data":{"version":"edited"}}`)
-	if err := c.Patch(t.Context(), cam, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"nodes":["node-b"]}}`))); err != nil {
-		t.Fatal(err)
-	}
+	c.patch(cam, `{"spec":{"nodes":["node-b"]}}`)
 	// The Instance of another Configuration is reconciled after all these events.
 	c.Apply(strings.NewReplacer("name: cfg, finalizers: [example.com/held]", "name: later", "name: group", "name: later-group").
 		Replace(versionedPair))
 	later := c.Instance("later", "later-1", nil)
-	c.condition(later, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.condition(configuration("later"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(later, configuration("later"))
 	c.settled()
 	for _, name := range []string{"cfg-cam", "group"} {
 		if version := c.exists("v1", "ConfigMap", name).Object["data"].(map[string]any)["version"]; version != "edited" {
@@ -94,12 +88,10 @@ func TestConfigurationCreatedAgainAtOnce(t *testing.T) {
 			}
 			return ""
 		})
-		c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+		c.ready(configuration("cfg"))
 		for _, object := range []client.Object{cam, configuration("cfg")} {
 			object.SetNamespace(c.Namespace)
-			if err := c.Delete(t.Context(), object); err != nil {
-				t.Fatal(err)
-			}
+			c.delete(object)
 		}
 	}
 }

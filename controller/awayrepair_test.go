@@ -49,7 +49,7 @@ func TestListEntriesAfterRestart(t *testing.T) {
 		})
 	}
 	c.Eventually("the variables", func() string {
-		if got := c.names("broker", mainEnv); !slices.Equal(got, []string{"A", "B"}) {
+		if got := namesIn(c.read(deployment), mainEnv); !slices.Equal(got, []string{"A", "B"}) {
 			return "they are " + strings.Join(got, " ")
 		}
 		return ""
@@ -80,44 +80,39 @@ spec:
               units:
                 type: array
                 x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [row]
+                x-kubernetes-list-map-keys: [row, column]
                 items:
                   type: object
-                  required: [row]
-                  properties: {row: {type: integer}, label: {type: string}}
+                  required: [row, column]
+                  properties: {row: {type: integer}, column: {type: integer}, label: {type: string}}
   - {name: v1, served: true, storage: true, schema: *schema}
 `
 
-// A client may edit an object in another version of its kind than that of the template:
-// kubectl edit uses the one that the API server prefers.
-func TestListsEditedInAnotherVersion(t *testing.T) {
+// Lists of custom resources have keys, too, if their schema says so. A client may edit an object
+// in another version of its kind than that of the template: kubectl edit uses the one that the API
+// server prefers.
+func TestListsOfCustomResources(t *testing.T) {
 	c := newCluster(t)
 	c.Apply(racks)
 	definition := named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "racks.versions.akri.sh")
 	t.Cleanup(func() { _ = c.Delete(context.WithoutCancel(t.Context()), definition) })
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+	c.Apply(configWith("cfg", `
   - apiVersion: versions.akri.sh/v1alpha1
     kind: Rack
     metadata: {name: rack}
     spec:
       tags: [a, b]
-      units: [{row: 1, label: top}, {row: 2, label: bottom}]
-`)
+      units: [{row: 1, column: 1, label: left}, {row: 1, column: 2, label: right}]`))
 	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	const rack = "versions.akri.sh/v1 Rack rack"
 	for name, edit := range map[string]foreignEdit{
-		"a set":         update("spec.tags.0", "z"),
-		"a key":         update("spec.units.1.row", 3),
-		"all entries":   update("spec.units", []any{map[string]any{"row": int64(5)}}),
-		"an empty list": update("spec.units", []any{}),
-		"a value":       update("spec.units.0.label", "renamed"),
+		"a set":            update("spec.tags.0", "z"),
+		"all of a set":     update("spec.tags", []any{"y", "z"}),
+		"one part of keys": update("spec.units.1.column", 3),
+		"all entries":      update("spec.units", []any{map[string]any{"row": int64(5), "column": int64(5)}}),
+		"an empty list":    update("spec.units", []any{}),
+		"a value":          update("spec.units.0.label", "renamed"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := c.in(t)
@@ -134,7 +129,7 @@ spec:
 			t.Errorf("%d writes because of it", after-writes)
 		}
 		before := c.read(rack)
-		c.edit(rack, update("spec.units.1.row", 3))
+		c.edit(rack, update("spec.units.1.column", 3))
 		c.Eventually("repair", func() string { return differences(before, c.read(rack)) })
 	})
 }

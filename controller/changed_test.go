@@ -1,45 +1,32 @@
 package controller_test
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/internal/apitest"
 )
 
 // Something that answers 409 for good is reported, with back-off. Objects that were
 // applied meanwhile are not applied again.
 func TestConflictsThatDoNotEnd(t *testing.T) {
 	c := newCluster(t)
-	c.stop()
 	var refused, applied atomic.Int64
-	c.Config = rest.CopyConfig(c.Config)
-	c.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
-			write := request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/"+c.Namespace+"/")
-			switch {
-			case write && strings.HasSuffix(request.URL.Path, "/services/refused"):
-				refused.Add(1)
-				const answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"a webhook says no"}`
-				return &http.Response{
-					StatusCode: http.StatusConflict, Header: http.Header{"Content-Type": {"application/json"}},
-					Body: io.NopCloser(bytes.NewReader([]byte(answer))), Request: request,
-				}, nil
-			case write && strings.HasSuffix(request.URL.Path, "/configmaps/applied"):
-				applied.Add(1)
-			}
-			return next.RoundTrip(request)
-		})
+	c.respond(func(request *http.Request) *http.Response {
+		switch path := request.URL.Path; {
+		case request.Method == http.MethodPatch && strings.HasSuffix(path, c.Namespace+"/services/refused"):
+			refused.Add(1)
+			const answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"a webhook says no"}`
+			return answered(request, http.StatusConflict, answer)
+		case request.Method == http.MethodPatch && strings.HasSuffix(path, c.Namespace+"/configmaps/applied"):
+			applied.Add(1)
+		}
+		return nil
 	})
-	c.run()
 	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap

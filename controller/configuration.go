@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -31,114 +32,115 @@ import (
 // configurationReconciler maintains the objects of a group of devices and the status
 // of the Configuration.
 type configurationReconciler struct {
-	*parentMemory
-	cache  client.Reader
-	client *apply.Client // acts as the controller
+	*parentReconciler
 	mapper *kinds.Mapper
-	events eventRecorder
 }
 
 // Reconcile brings the objects of a Configuration's group to what it specifies.
-func (r *configurationReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	// 1. Read, from caches only.
-	var configuration v0.Configuration
-	if err := r.cache.Get(ctx, request.NamespacedName, &configuration); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.forget(ctx, ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: request.NamespacedName})
-		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	parent := ownership.ConfigurationParent(&configuration)
-	r.observe(ctx, parent, &configuration)
-	cached := configuration.Status
-	cached.DiscoveryFailures = nil // written by the agents
-	stored, status, ok := r.configurations.latest(&configuration, cached)
-	if !ok {
-		return reconcile.Result{RequeueAfter: readAgain}, nil
-	}
-	if !v0.Active(&configuration) {
-		return r.finalize(ctx, parent, &configuration, stored, status)
-	}
-	instances, err := instancesOf(ctx, r.cache, request.NamespacedName)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	instances, certain, again := r.departures.remaining(instances, time.Now())
-	if !certain {
-		return reconcile.Result{RequeueAfter: again}, nil
-	}
-	r.countMembers(&configuration, instances)
-	compiled := r.templates.Get(&configuration)
-	unavailable := r.trackResources(request.NamespacedName, compiled, status)
-
-	// 2. Render; 3. plan; 4. apply.
-	record := func(resources []v0.ResourceStatus) error {
-		status.Resources = resources
-		if err := r.write(ctx, parent, stored, status); err != nil {
-			return err
-		}
-		stored = status
-		return nil
-	}
-	result, err := r.renderAndConverge(ctx, parent, &configuration, compiled, instances, status.Resources, record)
-	if err != nil {
-		return reconcile.Result{}, ignoreGone(err)
-	}
-	if result.Pending {
-		return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil // the watch requeues it when it has synced
-	}
-	if len(result.Problems) == 0 {
-		result.Problems = unavailable // reported even before the first device is found
-	}
-
-	// 5. Report what has changed.
-	shown, complete := r.shown(parent, &result)
-	if !complete {
-		status.Resources = result.Resources
-		r.configurations.hold(parent.UID, status, progress, time.Now())
-		return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil
-	}
-	nodes, err := r.countNodes(ctx, &configuration)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	now := groupStatus(&configuration, compiled, instances, r.late(&configuration, stored, instances), nodes, shown)
-	if err := r.report(ctx, parent, &configuration, stored, now, &result); err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: sooner(result.RequeueAfter, again)}, nil
+func (r configurationReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	return r.reconcile(ctx, r, ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: request.NamespacedName})
 }
 
-// finalize removes what garbage collection does not remove with the Configuration.
-func (r *configurationReconciler) finalize(
-	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, stored, status v0.ConfigurationStatus,
-) (reconcile.Result, error) {
-	if !slices.Contains(configuration.Finalizers, v0.FinalizerCleanup) {
-		return reconcile.Result{}, nil // garbage collection removes its objects and Instances
+// read implements parentKind.
+func (r configurationReconciler) read(ctx context.Context, name types.NamespacedName) (*pass, error) {
+	var configuration v0.Configuration
+	if err := r.cache.Get(ctx, name, &configuration); err != nil {
+		return nil, err
 	}
-	result := r.converger.Finalize(ctx, parent, account(configuration), status.Resources, r.orphans(parent))
-	shown, complete := r.shown(parent, &result)
-	now := stored
-	now.Resources = result.Resources
-	if complete {
-		now.Conditions = []metav1.Condition{applied(shown).condition(v0.ConditionApplied, configuration.Generation)}
+	stored := &configuration.Status
+	return &pass{
+		parent: ownership.ConfigurationParent(&configuration), object: &configuration, configuration: &configuration,
+		stored: status{Conditions: stored.Conditions, Resources: stored.Resources, Fields: map[string]any{
+			"observedGeneration": stored.ObservedGeneration, "instances": stored.Instances,
+			"readyInstances": stored.ReadyInstances, "failingInstances": stored.FailingInstances,
+		}},
+	}, nil
+}
+
+// converge implements parentKind.
+func (r configurationReconciler) converge(ctx context.Context, p *pass) (converge.Outcome, error) {
+	configuration := p.configuration
+	if !v0.Active(configuration) {
+		return r.teardown(ctx, p, account(configuration)), nil
 	}
-	if err := r.report(ctx, parent, configuration, stored, now, &result); err != nil {
-		return reconcile.Result{}, err
+	over, left := expiry(configuration, time.Now())
+	if over {
+		err := r.client.Delete(ctx, p.parent.Resource(), p.parent.NamespacedName, p.parent.UID, configuration.ResourceVersion)
+		return converge.Outcome{Pending: true}, err
 	}
-	return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil
+	instances, err := instancesOf(ctx, r.cache, p.parent.NamespacedName)
+	if err != nil {
+		return converge.Outcome{}, err
+	}
+	group := r.survey(p, instances, time.Now())
+	if p.group = &group; group.uncertain {
+		return converge.Outcome{Pending: true, RequeueAfter: group.again}, nil
+	}
+	r.update(p.parent, func(known *record) { known.members, known.kinds = len(group.instances), group.kinds })
+	r.limitRollouts(configuration, group.instances)
+	p.compiled = r.templates.Get(configuration)
+	unavailable := r.trackResources(p)
+
+	outcome := converge.Outcome{Resources: p.base.Resources, Problems: p.compiled.Problems} // existing objects stay until these are fixed
+	if len(p.compiled.Problems) == 0 {
+		request := r.request(ctx, p)
+		if len(group.instances) > 0 { // the group's objects exist as long as there is a device
+			request.Rendered, request.Diagnostics = p.compiled.Group.Render(templates.GroupValues(configuration, group.instances))
+		}
+		outcome, err = r.converger.Converge(ctx, p.parent, request, p.base.Resources)
+	}
+	if len(outcome.Problems) == 0 {
+		outcome.Problems = unavailable // reported even before the first device is found
+	}
+	if again := sooner(group.again, left); again > 0 {
+		outcome.Requeue(again)
+	}
+	return outcome, err
+}
+
+// expiry reports whether the time of a Configuration of kubectl akri discover is over, or how
+// much is left; 0 is for ever. The command deletes its Configuration itself, unless it has been
+// killed or has lost its connection. A label that is not a time is not of discover.
+func expiry(configuration *v0.Configuration, now time.Time) (over bool, left time.Duration) {
+	end, err := strconv.ParseInt(configuration.Labels[v0.LabelDiscoverUntil], 10, 64)
+	if err != nil {
+		return false, 0
+	}
+	left = time.Unix(end, 0).Sub(now)
+	return left <= 0, left
+}
+
+// maxUnavailable returns how many Instances a change may make unavailable; nil is any
+// number.
+func maxUnavailable(configuration *v0.Configuration) *intstr.IntOrString {
+	if configuration.Spec.Rollout == nil {
+		return nil
+	}
+	return configuration.Spec.Rollout.MaxUnavailable
+}
+
+// limitRollouts tells the rollout gate which Instances a Configuration has.
+func (r configurationReconciler) limitRollouts(configuration *v0.Configuration, instances []v0.Instance) {
+	limit := maxUnavailable(configuration)
+	if limit == nil {
+		r.gate.Forget(configuration.UID)
+		return
+	}
+	names := make([]string, len(instances))
+	for i := range instances {
+		names[i] = instances[i].Name
+	}
+	r.gate.SetInstances(configuration.UID, configuration.Namespace, names, *limit)
 }
 
 // trackResources sets the resources that are watched for the Configuration: those
-// of its templates and of its existing objects. It returns a problem for each kind
+// of its templates and of existing objects. It returns a problem for each kind
 // of a template that the API server does not serve, or that cannot be watched.
-func (r *configurationReconciler) trackResources(
-	name types.NamespacedName, compiled *templates.Templates, status v0.ConfigurationStatus,
-) []*problem.Error {
+func (r configurationReconciler) trackResources(p *pass) []*problem.Error {
 	const place = "kind of a broker resource"
 	var resources []schema.GroupVersionResource
 	var unavailable []*problem.Error
-	for _, kind := range compiled.Kinds() {
+	for _, kind := range p.compiled.Kinds() {
 		mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if meta.IsNoMatchError(err) {
 			unavailable = append(unavailable, problem.At(place, plan.KindUnavailableError(kind, err)))
@@ -151,43 +153,38 @@ func (r *configurationReconciler) trackResources(
 			unavailable = append(unavailable, problem.At(place, apply.WatchError(kind, mapping.Resource, state.Err)))
 		}
 	}
-	for _, kind := range slices.Concat(inventory.Kinds(status.Resources), r.kinds.of(name)) {
+	for _, kind := range slices.Concat(inventory.Kinds(p.base.Resources), p.group.kinds) {
 		if mapping, err := plan.Served(r.mapper, kind); err == nil {
 			resources = append(resources, mapping.Resource)
 		}
 	}
-	r.informers.SetResources(name, resources)
+	r.informers.SetResources(p.parent.NamespacedName, resources)
 	return unavailable
 }
 
-// renderAndConverge renders the templates for the group and converges its objects.
-func (r *configurationReconciler) renderAndConverge(
-	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration,
-	compiled *templates.Templates, instances []v0.Instance, recorded []v0.ResourceStatus, record func([]v0.ResourceStatus) error,
-) (converge.Outcome, error) {
-	if len(compiled.Problems) > 0 {
-		// Existing objects stay until the templates are fixed.
-		return converge.Outcome{Resources: recorded, Problems: compiled.Problems}, nil
+// judge implements parentKind.
+func (r configurationReconciler) judge(
+	ctx context.Context, p *pass, outcome converge.Outcome,
+) ([]metav1.Condition, map[string]any, error) {
+	configuration, group := p.configuration, p.group
+	if group == nil { // it is being deleted
+		return []metav1.Condition{appliedCondition(outcome)}, p.stored.Fields, nil
 	}
-	request := converge.Request{
-		Account: account(configuration), Templates: compiled, Kinds: r.kinds.of(parent.NamespacedName), Record: record,
+	if slices.ContainsFunc(configuration.Status.DiscoveryFailures, v0.DiscoveryFailure.HandlerMissing) {
+		var nodes corev1.NodeList
+		if err := r.cache.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, nil, fmt.Errorf("count the nodes: %w", err)
+		}
+		group.nodes = len(nodes.Items)
 	}
-	if len(instances) > 0 { // the group's objects exist as long as there is a device
-		request.Rendered, request.Diagnostics = compiled.Group.Render(templates.GroupValues(configuration, instances))
+	accepted := trueCondition(v0.ConditionAccepted, v0.ReasonAccepted, "the templates are valid")
+	if problems := p.compiled.Problems; len(problems) > 0 {
+		accepted = falseCondition(v0.ConditionAccepted, problems[0].Reason, listed(problems))
 	}
-	return r.converger.Converge(ctx, parent, request, recorded)
-}
-
-// countNodes returns the number of nodes if the status of a Configuration needs it, or 0.
-func (r *configurationReconciler) countNodes(ctx context.Context, configuration *v0.Configuration) (int, error) {
-	if !slices.ContainsFunc(configuration.Status.DiscoveryFailures, v0.DiscoveryFailure.HandlerMissing) {
-		return 0, nil
-	}
-	var list corev1.NodeList
-	if err := r.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return 0, fmt.Errorf("count the nodes: %w", err)
-	}
-	return len(list.Items), nil
+	return group.conditions(configuration, accepted, outcome), map[string]any{
+		"observedGeneration": configuration.Generation, "instances": int32(len(group.instances)),
+		"readyInstances": int32(group.ready), "failingInstances": int32(group.failing.count),
+	}, nil
 }
 
 // instancesOf returns a Configuration's Instances that are not being deleted,

@@ -18,18 +18,11 @@ func TestContention(t *testing.T) {
 	fulltest.Only(t)
 	c := newCluster(t)
 	seen := c.intercept()
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap
     metadata: {name: "{{INSTANCE_NAME}}"}
-    data: {k: ours, other: o}
-`)
+    data: {k: ours, other: o}`))
 	instance := c.Instance("cfg", "cfg-1", nil)
 	object := c.exists("v1", "ConfigMap", "cfg-1")
 	value := func() any {
@@ -111,15 +104,8 @@ func TestContentionAboutJobsThatEnd(t *testing.T) {
 	instance := c.Instance("cfg", "cfg-1", nil)
 	for range converge.MinRepairs {
 		job := c.exists("batch/v1", "Job", "job")
-		if err := c.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-			t.Fatal(err)
-		}
-		c.Eventually("the Job is created again", func() string {
-			if again := c.object("batch/v1", "Job", "job"); again == nil || again.GetUID() == job.GetUID() {
-				return "it is not"
-			}
-			return ""
-		})
+		c.delete(job, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		c.replaced(job)
 	}
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContended, "spec.ttlSecondsAfterFinished",
 		`annotate its template akri.sh/once: "true"`)

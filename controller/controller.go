@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/workqueue"
@@ -23,7 +22,6 @@ import (
 	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/nodes"
 	"akri.sh/akri/controller/ownership"
-	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/sweep"
 	"akri.sh/akri/controller/takeover"
 	"akri.sh/akri/controller/templates"
@@ -47,7 +45,10 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
-	queues := &parentQueues{}
+	queues := parentQueues{
+		templating.InstanceLevel:      newFairQueue("instance", options.Workers),
+		templating.ConfigurationLevel: newFairQueue("configuration", options.Workers),
+	}
 	watches, err := informers.New(ctx, mgr.GetConfig(), mgr.GetHTTPClient(), queues.add)
 	if err != nil {
 		return err
@@ -58,39 +59,15 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	recorder := eventRecorder{mgr.GetEventRecorder(v0.FieldManagerController)}
 	counters := newMetrics()
-	memory := &parentMemory{
-		instances:      newStatusCache[v0.InstanceStatus](),
-		configurations: newStatusCache[v0.ConfigurationStatus](),
-		retries:        newRetries(),
-		templates:      templates.NewCache(options.Policy),
-		converger: converge.New(converge.Options{
-			Mapper: mapper, Informers: watches, Client: own, Policy: options.Policy,
-			Observer: observer{counters, recorder},
-		}),
-		informers: watches,
-		gate: rollout.NewGate(func(instance types.NamespacedName) {
-			queues.add(ownership.Parent{Level: templating.InstanceLevel, NamespacedName: instance})
-		}),
-		delays: newGroupDelays(),
-		kinds:  newKindsInUse(),
-		queues: queues,
-		seen:   map[ownership.Parent]sighting{},
-	}
-	if err := counters.register(options.Metrics, collector{cache: mgr.GetCache(), memory: memory}); err != nil {
+	memory := newMemory(converge.New(converge.Options{
+		Mapper: mapper, Informers: watches, Client: own, Policy: options.Policy, Observer: observer{counters, recorder},
+	}), templates.NewCache(options.Policy), queues)
+	if err := counters.register(options.Metrics, collector{cache: mgr.GetCache(), informers: watches}); err != nil {
 		return fmt.Errorf("register the metrics: %w", err)
 	}
-	if err := setupInstances(mgr, options, queues, &instanceReconciler{
-		parentMemory: memory, cache: mgr.GetCache(), client: own, events: recorder,
-	}); err != nil {
-		return fmt.Errorf("set up the Instance controller: %w", err)
-	}
-	if err := setupConfigurations(mgr, options, queues, &configurationReconciler{
-		parentMemory: memory, cache: mgr.GetCache(), client: own, mapper: mapper, events: recorder,
-	}); err != nil {
-		return fmt.Errorf("set up the Configuration controller: %w", err)
-	}
-	if err := setupTemporary(mgr, options); err != nil {
-		return fmt.Errorf("set up the controller of temporary Configurations: %w", err)
+	parents := &parentReconciler{memory: memory, cache: mgr.GetCache(), client: own, events: recorder}
+	if err := parents.setup(mgr, options.Workers, mapper); err != nil {
+		return fmt.Errorf("set up the controllers: %w", err)
 	}
 	if err := setupSweep(mgr, options.SweepEvery); err != nil {
 		return fmt.Errorf("set up the sweep: %w", err)
@@ -101,35 +78,35 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	return takeover.Setup(mgr, takeover.Options{})
 }
 
-func setupInstances(mgr manager.Manager, options Options, queues *parentQueues, r *instanceReconciler) error {
-	c, err := controller.New("instance", mgr, controllerOptions(options, r))
-	if err != nil {
+// setup adds the controllers of Instances and of Configurations to a manager.
+func (r *parentReconciler) setup(mgr manager.Manager, workers int, mapper *kinds.Mapper) error {
+	add := func(name string, level templating.Level, reconciler reconcile.Reconciler, watches ...source.Source) error {
+		c, err := controller.New(name, mgr, controller.Options{
+			Reconciler:              reconciler,
+			MaxConcurrentReconciles: workers + 1, // one more than a namespace can keep busy
+			SkipNameValidation:      new(true),   // tests run several managers in one process
+			NewQueue:                func(string, workqueue.TypedRateLimiter[reconcile.Request]) requestQueue { return r.queues[level] },
+		})
+		if err != nil {
+			return err
+		}
+		for _, watch := range watches {
+			err = errors.Join(err, c.Watch(watch))
+		}
 		return err
 	}
-	see := func(instance *v0.Instance) { r.seeDeletion(ownership.InstanceParent(instance), instance.Finalizers) }
-	return errors.Join(
-		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, itself(see), rendersOrCountsDifferently)),
-		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, observed[*v0.Instance](r.instances.observed))),
-		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, instancesOfGroup(r.cache), generationChanged)),
-		c.Watch(queues.source(templating.InstanceLevel)),
-	)
-}
-
-func setupConfigurations(mgr manager.Manager, options Options, queues *parentQueues, r *configurationReconciler) error {
-	c, err := controller.New("configuration", mgr, controllerOptions(options, r))
-	if err != nil {
-		return err
-	}
-	see := func(configuration *v0.Configuration) {
+	seeInstance := func(instance *v0.Instance) { r.seeDeletion(ownership.InstanceParent(instance), instance.Finalizers) }
+	seeConfiguration := func(configuration *v0.Configuration) {
 		r.seeDeletion(ownership.ConfigurationParent(configuration), configuration.Finalizers)
 	}
 	return errors.Join(
-		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, itself(see), generationOrDiscoveryChanged)),
-		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, observed[*v0.Configuration](r.configurations.observed))),
-		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, groupOfInstance(r.delays), valuesOrConditionsChanged)),
-		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, r.kinds.handler())),
-		c.Watch(source.Kind(mgr.GetCache(), kinds.CRD(), crdEvents(r.cache, r.mapper, r.parentMemory, queues))),
-		c.Watch(queues.source(templating.ConfigurationLevel)),
+		add("instance", templating.InstanceLevel, instanceReconciler{r},
+			source.Kind(r.cache, &v0.Instance{}, itself(seeInstance), rendersOrCountsDifferently),
+			source.Kind(r.cache, &v0.Configuration{}, instancesOfGroup(r.cache), generationChanged)),
+		add("configuration", templating.ConfigurationLevel, configurationReconciler{r, mapper},
+			source.Kind(r.cache, &v0.Configuration{}, itself(seeConfiguration), generationOrDiscoveryChanged),
+			source.Kind(r.cache, &v0.Instance{}, groupOfInstance(r.delay), valuesOrConditionsChanged),
+			source.Kind(r.cache, kinds.CRD(), crdEvents(r.cache, mapper, r.memory))),
 	)
 }
 
@@ -146,16 +123,4 @@ func setupSweep(mgr manager.Manager, every time.Duration) error {
 		return err
 	}
 	return mgr.Add(manager.RunnableFunc(sweep.New(served, names, mgr.GetAPIReader(), every).Run)) // on the leader only
-}
-
-func controllerOptions(options Options, r reconcile.Reconciler) controller.Options {
-	return controller.Options{
-		Reconciler:              r,
-		MaxConcurrentReconciles: options.Workers + 1, // one more than a namespace can keep busy
-		SkipNameValidation:      new(true),           // tests run several managers in one process
-		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) requestQueue {
-			return newFairQueue(name, limiter, options.Workers)
-		},
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](converge.FirstRetry, maxRetry),
-	}
 }

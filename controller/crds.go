@@ -14,21 +14,18 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/ownership"
-	"akri.sh/akri/controller/templates"
 )
 
 // crdEvents requeues every group, and its Instances, that has a template of the API
 // group in which a CustomResourceDefinition was created, deleted or changed.
 func crdEvents(
-	cache client.Reader, mapper *kinds.Mapper, memory *parentMemory, queues *parentQueues,
+	cache client.Reader, mapper *kinds.Mapper, memory *memory,
 ) handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
 	changed := func(ctx context.Context, crd *metav1.PartialObjectMetadata) {
 		resource, group := kinds.Defined(crd)
 		mapper.Changed(group)
 		memory.informers.Forget(schema.GroupResource{Group: group, Resource: resource})
-		for _, parent := range parentsUsing(ctx, cache, memory.templates, group) {
-			queues.add(parent)
-		}
+		memory.requeueUsers(ctx, cache, group)
 	}
 	return handler.TypedFuncs[*metav1.PartialObjectMetadata, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
@@ -47,31 +44,23 @@ func crdEvents(
 	}
 }
 
-// parentsUsing returns the Configurations with a template of an API group, and
-// their Instances.
-func parentsUsing(ctx context.Context, cache client.Reader, compiled *templates.Cache, group string) []ownership.Parent {
+// requeueUsers requeues the Configurations with a template of an API group, and their Instances.
+// If the cache has not started, their own events follow.
+func (m *memory) requeueUsers(ctx context.Context, cache client.Reader, apiGroup string) {
 	var configurations v0.ConfigurationList
-	if err := cache.List(ctx, &configurations, client.UnsafeDisableDeepCopy); err != nil {
-		return nil // the cache has not started: the Configurations' own events follow
+	if cache.List(ctx, &configurations, client.UnsafeDisableDeepCopy) != nil {
+		return
 	}
-	var parents []ownership.Parent
 	for i := range configurations.Items {
 		configuration := &configurations.Items[i]
-		if !usesGroup(compiled.Get(configuration), group) {
+		used := func(kind schema.GroupVersionKind) bool { return kind.Group == apiGroup }
+		if !slices.ContainsFunc(m.templates.Get(configuration).Kinds(), used) {
 			continue
 		}
-		parents = append(parents, ownership.ConfigurationParent(configuration).ByName())
-		instances, err := instancesOf(ctx, cache, client.ObjectKeyFromObject(configuration))
-		if err != nil {
-			continue
-		}
+		m.queues.add(ownership.ConfigurationParent(configuration))
+		instances, _ := instancesOf(ctx, cache, client.ObjectKeyFromObject(configuration))
 		for j := range instances {
-			parents = append(parents, ownership.InstanceParent(&instances[j]).ByName())
+			m.queues.add(ownership.InstanceParent(&instances[j]))
 		}
 	}
-	return parents
-}
-
-func usesGroup(compiled *templates.Templates, group string) bool {
-	return slices.ContainsFunc(compiled.Kinds(), func(kind schema.GroupVersionKind) bool { return kind.Group == group })
 }

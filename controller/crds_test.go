@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
@@ -20,21 +19,14 @@ import (
 // started, and after the Configuration that names it.
 func TestKindInstalledLater(t *testing.T) {
 	c := newCluster(t)
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+	c.Apply(configWith("cfg", `
   - apiVersion: test.akri.sh/v1
     kind: Twin
     metadata: {name: "{{INSTANCE_NAME}}"}
     spec: {address: "{{INSTANCE_PROPERTIES.TEXT}}", nodes: "{{NODES}}", replicas: "{{ len NODES }}"}
   - apiVersion: v1
     kind: ConfigMap
-    metadata: {name: "{{INSTANCE_NAME}}"}
-`)
+    metadata: {name: "{{INSTANCE_NAME}}"}`))
 	// It is reported before the first device is found.
 	c.condition(
 		configuration("cfg"),
@@ -55,19 +47,11 @@ spec:
 	if spec["address"] != "10.0.0.1" || spec["replicas"] != int64(1) || len(spec["nodes"].([]any)) != 1 {
 		t.Errorf("spec of the custom resource: %#v", spec)
 	}
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance, configuration("cfg"))
 
 	// Its objects are watched like any other.
-	if err := c.Delete(t.Context(), twin); err != nil {
-		t.Fatal(err)
-	}
-	c.Eventually("repair", func() string {
-		if now := c.object("test.akri.sh/v1", "Twin", "cfg-1"); now == nil || now.GetUID() == twin.GetUID() {
-			return "there is none"
-		}
-		return ""
-	})
+	c.delete(twin)
+	c.replaced(twin)
 }
 
 // A kind whose CustomResourceDefinition is deleted, and created with another plural or
@@ -84,7 +68,7 @@ spec:
   instanceBrokerResources: [{apiVersion: test.akri.sh/v1, kind: Twin, metadata: {name: "{{INSTANCE_NAME}}"}}]
 `)
 	instance := c.Instance("cfg", "cfg-1", nil)
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 	old := c.exists("test.akri.sh/v1", "Twin", "cfg-1")
 
 	c.uninstall("twins")
@@ -105,7 +89,7 @@ spec:
 		}
 		return ""
 	})
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 
 	c.uninstall("doubles")
 	c.install("twins", "Cluster")
@@ -126,7 +110,7 @@ spec:
 `
 	c.Apply(group + `  instanceBrokerResources: [{apiVersion: test.akri.sh/v1beta1, kind: Twin, metadata: {name: "{{INSTANCE_NAME}}"}}]`)
 	instance := c.Instance("cfg", "cfg-1", nil)
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 	c.exists("test.akri.sh/v1", "Twin", "cfg-1")
 
 	c.installVersions("twins", "Namespaced", map[string]bool{"v1": true, "v1beta1": false})
@@ -249,19 +233,12 @@ func TestConflictPolicies(t *testing.T) {
 	} {
 		c.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: " + metadata + "\ndata: {theirs: x, k: theirs}")
 	}
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+	c.Apply(configWith("cfg", `
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: take, annotations: {akri.sh/on-conflict: adopt}}, data: {k: ours}}
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: take-labelled, annotations: {akri.sh/on-conflict: adopt}}, data: {k: ours}}
-  - {apiVersion: v1, kind: ConfigMap, metadata: {name: skip, annotations: {akri.sh/on-conflict: skip}}, data: {k: ours}}
-`)
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: skip, annotations: {akri.sh/on-conflict: skip}}, data: {k: ours}}`))
 	instance := c.Instance("cfg", "cfg-1", nil)
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 	for name, want := range map[string]string{"take": "ours", "take-labelled": "ours", "skip": "theirs"} {
 		object := c.exists("v1", "ConfigMap", name)
 		data, _, _ := unstructured.NestedStringMap(object.Object, "data")
@@ -273,13 +250,7 @@ spec:
 		}
 	}
 	// A skipped object is not removed with its template.
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-`)
+	c.Apply(configWith("cfg", " []"))
 	c.gone("v1", "ConfigMap", "take")
 	c.gone("v1", "ConfigMap", "take-labelled")
 	c.settled()
@@ -290,27 +261,18 @@ spec:
 // them does.
 func TestSkippedObjectOutlivesItsOwner(t *testing.T) {
 	c := newCluster(t)
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
-  - {apiVersion: v1, kind: ConfigMap, metadata: {name: shared, annotations: {akri.sh/on-conflict: skip}}}
-`)
+	c.Apply(configWith("cfg", `
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: shared, annotations: {akri.sh/on-conflict: skip}}}`))
 	owner := c.Instance("cfg", "cfg-0", nil)
 	for i := range 2 {
-		c.condition(owner, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+		c.ready(owner)
 		next := c.Instance("cfg", fmt.Sprintf("cfg-%d", i+1), nil)
-		c.condition(next, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+		c.ready(next)
 		c.settled()
 		if object := c.exists("v1", "ConfigMap", "shared"); !metav1.IsControlledBy(object, owner) {
 			t.Fatalf("the object is owned by %v, want %s", object.GetOwnerReferences(), owner.Name)
 		}
-		if err := c.Delete(t.Context(), owner); err != nil {
-			t.Fatal(err)
-		}
+		c.delete(owner)
 		c.Eventually("the object of the next owner", func() string {
 			if object := c.object("v1", "ConfigMap", "shared"); object == nil || !metav1.IsControlledBy(object, next) {
 				return "it is not there"
@@ -324,39 +286,18 @@ spec:
 // An object that outlives its template and its device.
 func TestOrphans(t *testing.T) {
 	c := newCluster(t)
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
-  - {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{INSTANCE_NAME}}", annotations: {akri.sh/deletion-policy: orphan}}, data: {k: v}}
-`)
+	c.Apply(configWith("cfg", `
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{INSTANCE_NAME}}", annotations: {akri.sh/deletion-policy: orphan}}, data: {k: v}}`))
 	instance := c.Instance("cfg", "cfg-1", nil)
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 	object := c.exists("v1", "ConfigMap", "cfg-1")
 	if owners := object.GetOwnerReferences(); len(owners) > 0 {
 		t.Errorf("owned by %v: garbage collection would remove it", owners)
 	}
 	// It is repaired like any other.
-	if err := c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"k":"x"}}`))); err != nil {
-		t.Fatal(err)
-	}
-	c.Eventually("repair", func() string {
-		data, _, _ := unstructured.NestedStringMap(c.exists("v1", "ConfigMap", "cfg-1").Object, "data")
-		if data["k"] != "v" {
-			return data["k"]
-		}
-		return ""
-	})
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-`)
+	c.patch(object, `{"data":{"k":"x"}}`)
+	c.has("cfg-1", "k", "v")
+	c.Apply(configWith("cfg", " []"))
 	c.Eventually("an empty inventory", func() string {
 		c.Read("cfg-1", instance)
 		if len(instance.Status.Resources) > 0 {
@@ -374,18 +315,12 @@ spec:
 func TestReadyWhen(t *testing.T) {
 	c := newCluster(t)
 	config := func(wanted string) string {
-		return `
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+		return configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap
     metadata:
       name: "{{INSTANCE_NAME}}"
-      annotations: {akri.sh/ready-when: "has(self.data.state) && self.data.state == '` + wanted + `'"}
+      annotations: {akri.sh/ready-when: "has(self.data.state) && self.data.state == '`) + wanted + `'"}
     data: {k: v}
 `
 	}
@@ -394,37 +329,12 @@ spec:
 	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "ready-when")
 	state := func(value string) {
 		object := c.exists("v1", "ConfigMap", "cfg-1")
-		if err := c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"state":"`+value+`"}}`))); err != nil {
-			t.Fatal(err)
-		}
+		c.patch(object, `{"data":{"state":"`+value+`"}}`)
 	}
 	state("up")
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 	c.Apply(config("running")) // a new condition on existing objects
 	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "ready-when")
 	state("running")
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-}
-
-// Conditions do not quote values of the objects that ready-when evaluates.
-func TestReadyWhenQuotesNothing(t *testing.T) {
-	c := newCluster(t)
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
-  - apiVersion: v1
-    kind: ConfigMap
-    metadata: {name: "{{INSTANCE_NAME}}", annotations: {akri.sh/ready-when: "self.data[self.data.k] == 'up'"}}
-    data: {k: hush}
-`)
-	instance := c.Instance("cfg", "cfg-1", nil)
-	const want = "ready-when: a field does not exist: self.data[self.data.k]"
-	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, want)
-	if status := fmt.Sprintf("%+v", instance.Status); strings.Contains(status, "hush") || strings.Count(status, "ready-when: ready-when") > 0 {
-		t.Errorf("the status is %s", status)
-	}
+	c.ready(instance)
 }

@@ -27,7 +27,7 @@ func TestProblemsAreTold(t *testing.T) {
 		t.Helper()
 		lines = nil
 		for range 3 { // the pass and its retries
-			now := instanceConditions(before, converge.Outcome{Problems: problems})
+			now := merge(before, instanceConditions(converge.Outcome{Problems: problems}))
 			eventRecorder{recorder}.conditionsChanged(log.IntoContext(context.Background(), logger), &v0.Instance{}, before, now)
 			before = now
 		}

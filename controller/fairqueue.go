@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"akri.sh/akri/controller/converge"
 )
 
 // fairQueue is the queue of a controller. Namespaces take turns, so a namespace with
@@ -19,9 +21,10 @@ type fairQueue struct {
 
 // newFairQueue returns a queue that gives at most limit requests of one namespace
 // to the workers at a time. There must be more workers than that.
-func newFairQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request], limit int) *fairQueue {
+func newFairQueue(name string, limit int) *fairQueue {
 	t := &turns{limit: limit, waiting: map[string][]reconcile.Request{}, working: map[string]int{}}
 	ready := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: name, Queue: t})
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](converge.FirstRetry, maxRetry) // for errors
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{Name: name, Queue: ready})
 	return &fairQueue{
 		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,

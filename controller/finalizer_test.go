@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
@@ -28,8 +27,7 @@ func TestObjectsElsewhere(t *testing.T) {
     value: 5
 `)
 	instance := c.Instance("cfg", "cfg-1", nil)
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance, configuration("cfg"))
 	c.finalized("cfg", &v0.Configuration{}, true)
 	c.finalized("cfg-1", &v0.Instance{}, true)
 	remote := named("v1", "ConfigMap", far, "cfg-1")
@@ -48,12 +46,8 @@ func TestObjectsElsewhere(t *testing.T) {
 	// Configuration no longer exists.
 	var cfg v0.Configuration
 	c.Read("cfg", &cfg)
-	if err := c.Delete(t.Context(), &cfg); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Delete(t.Context(), instance); err != nil {
-		t.Fatal(err)
-	}
+	c.delete(&cfg)
+	c.delete(instance)
 	c.removed(remote)
 	c.removed(instance)
 }
@@ -63,9 +57,7 @@ func TestObjectsElsewhere(t *testing.T) {
 func TestOrphanedObjectsElsewhereStay(t *testing.T) {
 	c, far, cfg, instance := newClusterWithObjectsElsewhere(t)
 	for _, parent := range []client.Object{cfg, instance} {
-		if err := c.Delete(t.Context(), parent, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
-			t.Fatal(err)
-		}
+		c.delete(parent, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 		c.finalized(parent.GetName(), parent, false)
 		object := named("v1", "ConfigMap", far, parent.GetName())
 		if !c.found(object) || object.GetDeletionTimestamp() != nil {
@@ -82,9 +74,7 @@ func TestOrphanedObjectsElsewhereStay(t *testing.T) {
 func TestFinalReportDoesNotWait(t *testing.T) {
 	c, far, cfg, instance := newClusterWithObjectsElsewhere(t)
 	for _, object := range []client.Object{cfg, instance} {
-		if err := c.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		c.delete(object)
 	}
 	c.removed(cfg)
 	c.removed(named("v1", "ConfigMap", far, "cfg"))
@@ -101,24 +91,17 @@ func newClusterWithObjectsElsewhere(t *testing.T) (c *cluster, far string, cfg *
     kind: ConfigMap
     metadata: {name: "{{CONFIGURATION_NAME}}", namespace: ` + far + `}`)
 	instance, cfg = c.Instance("cfg", "cfg-1", nil), configuration("cfg")
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.condition(cfg, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance, cfg)
 	return c, far, cfg, instance
 }
 
 // elsewhere returns a Configuration with an object in another namespace for each
 // device, and one in its own namespace. A test may append to the latter's list.
 func elsewhere(namespace string) string {
-	return `
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+	return configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap
-    metadata: {name: "{{INSTANCE_NAME}}", namespace: ` + namespace + `}
+    metadata: {name: "{{INSTANCE_NAME}}", namespace: `) + namespace + `}
     data: {k: v}
   configurationBrokerResources:
   - apiVersion: v1
@@ -161,9 +144,7 @@ func (c *cluster) repaired(object *unstructured.Unstructured) {
 		}
 		return ""
 	})
-	if err := c.Patch(c.T.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"k":"w"}}`))); err != nil {
-		c.T.Fatal(err)
-	}
+	c.patch(object, `{"data":{"k":"w"}}`)
 	c.Eventually("repair", func() string {
 		if c.found(object); object.Object["data"].(map[string]any)["k"] != "v" {
 			return "it is unchanged"
@@ -178,16 +159,10 @@ func TestElsewhereAnnouncedFirst(t *testing.T) {
 	options := controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}}
 	c := newClusterWith(t, options)
 	far := apitest.Namespace(t, c.Config)
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap
-    metadata: {name: "{{INSTANCE_NAME}}", namespace: ` + far + `}
+    metadata: {name: "{{INSTANCE_NAME}}", namespace: `) + far + `}
     data: {k: ["not", "a", "string"]}
 `)
 	instance := c.Instance("cfg", "cfg-1", nil)
@@ -209,9 +184,7 @@ spec:
 	if err := c.Client.Apply(t.Context(), applied, client.FieldOwner(v0.FieldManagerController)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Delete(t.Context(), instance); err != nil {
-		t.Fatal(err)
-	}
+	c.delete(instance)
 	c.runWith(options)
 	c.Eventually("removal", func() string {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(orphan), orphan); client.IgnoreNotFound(err) != nil || err == nil {

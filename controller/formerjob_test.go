@@ -60,7 +60,7 @@ func TestJobsOfAkriAreNotRunAgain(t *testing.T) {
 	c.formerJob(instance)
 	c.Instance("cfg", "cfg-2", nil) // its Job has not been created yet
 	c.run()
-	c.condition(&v0.Instance{ObjectMeta: metav1.ObjectMeta{Name: "cfg-1"}}, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(&v0.Instance{ObjectMeta: metav1.ObjectMeta{Name: "cfg-1"}})
 	c.Eventually("the Job of the other Instance", func() string {
 		if jobs := c.jobs(); len(jobs) != 2 {
 			return fmt.Sprint(jobs)

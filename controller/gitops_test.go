@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
@@ -86,9 +85,7 @@ spec:
 	c.judgedByFlux("ready", status.InProgressStatus)
 	held := c.object("akri.sh/v0", "Configuration", "ready")
 	c.patch(held, `{"metadata":{"finalizers":["example.com/hold"]}}`)
-	if err := c.Delete(t.Context(), held); err != nil {
-		t.Fatal(err)
-	}
+	c.delete(held)
 	c.judged("Configuration", "ready", status.TerminatingStatus, "Progressing")
 	c.patch(held, `{"metadata":{"finalizers":null}}`)
 }
@@ -261,13 +258,6 @@ func (c *cluster) judgedByFlux(name string, want status.Status) {
 		}
 		return ""
 	})
-}
-
-func (c *cluster) patch(object *unstructured.Unstructured, patch string) {
-	c.T.Helper()
-	if err := c.Patch(c.T.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
-		c.T.Fatal(err)
-	}
 }
 
 // argoHealth runs the check of Argo CD for an object, as Argo CD does: with the variable

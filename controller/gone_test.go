@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,9 +40,7 @@ spec:
 // merge patches an object of the test's namespace as another client.
 func (c *cluster) merge(kind, name, patch string) {
 	c.T.Helper()
-	if err := c.Patch(c.T.Context(), c.exists("v1", kind, name), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		c.T.Fatal(err)
-	}
+	c.patch(c.exists("v1", kind, name), patch)
 }
 
 // left fails if an object does not exist or is being deleted.
@@ -80,9 +77,7 @@ func TestObjectsGoWithTheirInstance(t *testing.T) {
 	c.settled()
 
 	for _, instance := range []*v0.Instance{cam, door} {
-		if err := c.Delete(t.Context(), instance); err != nil {
-			t.Fatal(err)
-		}
+		c.delete(instance)
 	}
 	for _, name := range []string{"cfg-cam-a", "cfg-cam-b", "cfg-door-a"} {
 		c.gone("v1", "ConfigMap", name)
@@ -93,9 +88,7 @@ func TestObjectsGoWithTheirInstance(t *testing.T) {
 	c.left("cfg-hall-a", "its device is still there")
 	c.left("group", "its group is still there")
 
-	if err := c.Delete(t.Context(), &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "cfg"}}); err != nil {
-		t.Fatal(err)
-	}
+	c.delete(&v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "cfg"}})
 	c.gone("v1", "ConfigMap", "group")
 }
 
@@ -110,9 +103,7 @@ func TestObjectsGoBeforeTheirInstance(t *testing.T) {
 	c.exists("v1", "ConfigMap", "group")
 	set := func(spec string) {
 		t.Helper()
-		if err := c.Patch(t.Context(), cam, client.RawPatch(types.MergePatchType, []byte(`{"spec":`+spec+`}`))); err != nil {
-			t.Fatal(err)
-		}
+		c.patch(cam, `{"spec":`+spec+`}`)
 	}
 	set(`{"nodes":[],"deviceUsage":{"cfg-cam-0":"node-a","cfg-cam-1":"node-b"}}`)
 	for _, name := range []string{"cfg-cam-a", "cfg-cam-b", "group"} {
@@ -132,10 +123,7 @@ func TestNothingIsCreatedForDepartedDevices(t *testing.T) {
 	c.Apply(departing)
 	cam := c.Instance("cfg", "cfg-cam", nil)
 	c.exists("v1", "ConfigMap", "cfg-cam-a")
-	if err := c.Patch(t.Context(), cam, client.RawPatch(types.MergePatchType,
-		[]byte(`{"spec":{"nodes":[],"deviceUsage":{"cfg-cam-0":"node-a"}}}`))); err != nil {
-		t.Fatal(err)
-	}
+	c.patch(cam, `{"spec":{"nodes":[],"deviceUsage":{"cfg-cam-0":"node-a"}}}`)
 	c.gone("v1", "ConfigMap", "cfg-cam-a")
 	c.gone("v1", "ConfigMap", "cfg-cam-b")
 	c.settled()
@@ -164,9 +152,7 @@ func TestObjectsGoWithTheirFormerInstance(t *testing.T) {
 			}
 			return ""
 		})
-		if err := c.Delete(t.Context(), cam); err != nil {
-			t.Fatal(err)
-		}
+		c.delete(cam)
 	}
 }
 
@@ -185,9 +171,7 @@ func TestObjectsGoAsTheDeletionSays(t *testing.T) {
 			instance := c.Instance("cfg", name, nil)
 			c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 			c.collectorIsCurrent()
-			if err := c.Delete(t.Context(), instance, client.PropagationPolicy(policy)); err != nil {
-				t.Fatal(err)
-			}
+			c.delete(instance, client.PropagationPolicy(policy))
 			c.Eventually("the Instance to go", func() string {
 				if err := c.Get(t.Context(), client.ObjectKeyFromObject(instance), instance); !apierrors.IsNotFound(err) {
 					return "it is there"
@@ -217,13 +201,9 @@ func TestOrphanedObjectsStay(t *testing.T) {
 	c.Apply(departing)
 	instance := c.Instance("cfg", "cfg-cam", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
-	if err := c.Delete(t.Context(), instance, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
-		t.Fatal(err)
-	}
+	c.delete(instance, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 	c.passed("cfg-first")
-	if err := c.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
+	c.patch(instance, `{"metadata":{"finalizers":null}}`)
 	c.passed("cfg-second")
 	c.left("cfg-cam-a", "its Instance was deleted without it")
 	c.left("cfg-cam-b", "its Instance was deleted without it")
@@ -244,9 +224,7 @@ func TestOrphanedObjectsAreNotRepaired(t *testing.T) {
 	c.settled()
 
 	watches.Lock()
-	if err := c.Delete(t.Context(), cam, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
-		t.Fatal(err)
-	}
+	c.delete(cam, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 	c.merge("ConfigMap", "cfg-cam-a", `{"metadata":{"ownerReferences":[]}}`) // as the garbage collector does it
 	select {
 	case <-watches.read:
@@ -336,9 +314,7 @@ func TestStaleObjectsAreLeftToGarbageCollection(t *testing.T) {
 	for _, name := range []string{"cfg-cam-a", "cfg-cam-b"} { // as the garbage collector does it
 		c.merge("ConfigMap", name, `{"metadata":{"ownerReferences":[]}}`)
 	}
-	if err := c.Delete(t.Context(), cam); err != nil {
-		t.Fatal(err)
-	}
+	c.delete(cam)
 	for range 2 {
 		if code := <-watches.deleted; code != http.StatusConflict {
 			t.Errorf("a deletion is answered with %d, want %d", code, http.StatusConflict)

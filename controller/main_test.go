@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -102,6 +103,13 @@ func (c *cluster) respond(response func(*http.Request) *http.Response) {
 	c.response.Store(&response)
 }
 
+// answered returns an answer in JSON to a request.
+func answered(request *http.Request, code int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: request,
+	}
+}
+
 // object returns an object of any kind, or nil if it does not exist.
 func (c *cluster) object(apiVersion, kind, name string) *unstructured.Unstructured {
 	c.T.Helper()
@@ -165,6 +173,26 @@ func (c *cluster) condition(object client.Object, kind string, want metav1.Condi
 	})
 }
 
+// ready waits until Instances and Configurations are ready.
+func (c *cluster) ready(objects ...client.Object) {
+	c.T.Helper()
+	for _, object := range objects {
+		c.condition(object, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	}
+}
+
+// has waits until a ConfigMap has a value.
+func (c *cluster) has(name, key, want string) {
+	c.T.Helper()
+	c.Eventually(fmt.Sprintf("%s=%s in ConfigMap %s", key, want, name), func() string {
+		data, _, _ := unstructured.NestedStringMap(c.exists("v1", "ConfigMap", name).Object, "data")
+		if data[key] != want {
+			return "it is " + data[key]
+		}
+		return ""
+	})
+}
+
 // settled waits until the controller has not written for a while, and returns
 // the count of its writes.
 func (c *cluster) settled() int64 {
@@ -179,12 +207,31 @@ func (c *cluster) settled() int64 {
 	return last
 }
 
-// patchCluster merges a patch into a cluster-scoped object.
-func (c *cluster) patchCluster(apiVersion, kind, name, patch string) {
+// patch merges a patch into an object as another client.
+func (c *cluster) patch(object client.Object, patch string) {
 	c.T.Helper()
-	if err := c.Patch(c.T.Context(), named(apiVersion, kind, "", name), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	if err := c.Patch(c.T.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		c.T.Fatal(err)
 	}
+}
+
+func (c *cluster) delete(object client.Object, options ...client.DeleteOption) {
+	c.T.Helper()
+	if err := c.Delete(c.T.Context(), object, options...); err != nil {
+		c.T.Fatal(err)
+	}
+}
+
+// replaced waits until another object has the name of one.
+func (c *cluster) replaced(object *unstructured.Unstructured) {
+	c.T.Helper()
+	c.Eventually("a new "+object.GetKind(), func() string {
+		now := c.object(object.GetAPIVersion(), object.GetKind(), object.GetName())
+		if now == nil || now.GetUID() == object.GetUID() {
+			return "there is none"
+		}
+		return ""
+	})
 }
 
 // deleteCluster deletes a cluster-scoped object.
@@ -197,4 +244,15 @@ func (c *cluster) deleteCluster(apiVersion, kind, name string) {
 
 func configuration(name string) *v0.Configuration {
 	return &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// configWith returns a Configuration with the broker resources of its Instances.
+func configWith(name, resources string) string {
+	return `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: ` + name + `}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:` + resources
 }

@@ -15,42 +15,42 @@ import (
 	"akri.sh/akri/controller/converge"
 	"akri.sh/akri/controller/informers"
 	"akri.sh/akri/controller/ownership"
-	"akri.sh/akri/controller/problem"
-	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 )
 
-// A parent that is created again under its name starts without state, and so does
-// its group's rollout gate.
-func TestMemoryIsOfOneUID(t *testing.T) {
+func newTestMemory(t *testing.T) *memory {
+	t.Helper()
 	watches, err := informers.New(t.Context(), &rest.Config{}, http.DefaultClient, func(ownership.Parent) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &parentMemory{
-		instances:      newStatusCache[v0.InstanceStatus](),
-		configurations: newStatusCache[v0.ConfigurationStatus](),
-		retries:        newRetries(),
-		templates:      templates.NewCache(confine.Policy{}),
-		converger:      converge.New(converge.Options{Informers: watches}),
-		informers:      watches,
-		gate:           rollout.NewGate(func(types.NamespacedName) {}),
-		delays:         newGroupDelays(),
-		kinds:          newKindsInUse(),
-		seen:           map[ownership.Parent]sighting{},
-	}
-	name := types.NamespacedName{Namespace: "ns", Name: "cam"}
-	group := ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: name, UID: "group-1"}
-	cam := ownership.Parent{Level: templating.InstanceLevel, NamespacedName: name, UID: "cam-1"}
+	queues := parentQueues{templating.InstanceLevel: newFairQueue("", 1), templating.ConfigurationLevel: newFairQueue("", 1)}
+	t.Cleanup(func() {
+		for _, queue := range queues {
+			queue.ShutDown()
+		}
+	})
+	return newMemory(converge.New(converge.Options{Informers: watches}), templates.NewCache(confine.Policy{}), queues)
+}
+
+func parentNamed(level templating.Level, name string, uid types.UID) ownership.Parent {
+	return ownership.Parent{Level: level, NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}, UID: uid}
+}
+
+// A parent that is created again under its name starts without state, and so does
+// its group's rollout gate.
+func TestMemoryIsOfOneUID(t *testing.T) {
+	m := newTestMemory(t)
+	group, cam := parentNamed(templating.ConfigurationLevel, "cam", "group-1"), parentNamed(templating.InstanceLevel, "cam", "cam-1")
 	first := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cam", UID: group.UID}}
 	for range 2 { // seeing it again changes nothing
 		m.observe(t.Context(), group, first)
 		m.observe(t.Context(), cam, first)
+		for _, parent := range []ownership.Parent{group, cam} {
+			m.update(parent, func(known *record) { known.expected = "1" })
+		}
 	}
-	m.configurations.remember(group.UID, v0.ConfigurationStatus{}, "1", time.Now())
-	m.instances.remember(cam.UID, v0.InstanceStatus{}, "1", time.Now())
-	m.retries.record(cam.UID, []*problem.Error{{Retryable: true}}, time.Now())
 	limit := intstr.FromInt32(1)
 	m.gate.SetInstances(group.UID, "ns", []string{"cam", "door"}, limit)
 	m.gate.Observe(group.UID, "cam", true)
@@ -60,11 +60,8 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 	// earlier Instance no longer counts.
 	cam.UID = "cam-2"
 	m.observe(t.Context(), cam, first)
-	if len(m.instances.statuses) != 0 || len(m.configurations.statuses) != 1 {
-		t.Errorf("%d Instances and %d Configurations are remembered, want 0 and 1", len(m.instances.statuses), len(m.configurations.statuses))
-	}
-	if m.retries.len() != 0 {
-		t.Error("the back-off of the earlier Instance is remembered")
+	if m.get(cam).expected != "" || m.get(group).expected == "" {
+		t.Errorf("%+v is remembered about the new Instance, %+v about its group", m.get(cam), m.get(group))
 	}
 	m.gate.SetInstances(group.UID, "ns", []string{"cam", "door"}, limit)
 	if m.gate.TryAcquire(group.UID, "door", limit) {
@@ -88,29 +85,49 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 	}
 	m.forget(t.Context(), group.ByName())
 	m.forget(t.Context(), cam.ByName())
-	if len(m.seen)+len(m.instances.statuses)+len(m.configurations.statuses)+m.gate.Len() != 0 {
-		t.Errorf("parents are still remembered: %v", m.seen)
+	if len(m.records)+m.gate.Len() != 0 {
+		t.Errorf("parents are still remembered: %v", m.records)
+	}
+}
+
+// A pass waits for the last write, but not forever: a restored backup of etcd has undone it.
+func TestExpectations(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for name, tc := range map[string]struct {
+		known   record
+		version string
+		want    bool
+	}{
+		"nothing was written":     {record{}, "8", false},
+		"not seen yet":            {record{expected: "9", written: now}, "8", true},
+		"seen":                    {record{expected: "9", written: now}, "9", false},
+		"others write, too":       {record{expected: "9", written: now}, "10", false},
+		"versions have gone back": {record{expected: "900", written: now.Add(-expectationTimeout)}, "100", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.known.awaits(tc.version, now); got != tc.want {
+				t.Errorf("waits: %t, want %t", got, tc.want)
+			}
+		})
 	}
 }
 
 // Garbage collection may have orphaned the objects of a parent before its next pass.
 func TestOrphaningIsRemembered(t *testing.T) {
-	m := &parentMemory{seen: map[ownership.Parent]sighting{}}
-	cam := ownership.Parent{
-		Level: templating.InstanceLevel, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "cam"}, UID: "cam-1",
-	}
+	m := newTestMemory(t)
+	cam := parentNamed(templating.InstanceLevel, "cam", "cam-1")
 	m.observe(t.Context(), cam, nil)
 	m.seeDeletion(cam, []string{metav1.FinalizerDeleteDependents})
-	if m.orphans(cam) {
+	if m.get(cam).orphans {
 		t.Error("an Instance orphans its objects although it is deleted with them")
 	}
 	m.seeDeletion(cam, []string{metav1.FinalizerOrphanDependents})
 	m.seeDeletion(cam, []string{v0.FinalizerCleanup})
 	m.observe(t.Context(), cam, nil)
-	if !m.orphans(cam) {
+	if !m.get(cam).orphans {
 		t.Error("it is forgotten that an Instance orphans its objects")
 	}
-	if later := (ownership.Parent{Level: cam.Level, NamespacedName: cam.NamespacedName, UID: "cam-2"}); m.orphans(later) {
+	if m.get(parentNamed(templating.InstanceLevel, "cam", "cam-2")).orphans {
 		t.Error("a later Instance orphans its objects like the earlier one")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/informers"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
@@ -65,20 +66,18 @@ var (
 		"Broker resources in the caches, by API group, version and resource.", []string{"group", "version", "resource"}, nil)
 	watchesDescription = prometheus.NewDesc("akri_controller_watches",
 		"Watches of kinds by state: synced, starting or failing.", []string{"state"}, nil)
-	memoryDescription = prometheus.NewDesc("akri_controller_remembered_entries",
-		"Entries kept in memory in addition to the caches, by subject.", []string{"subject"}, nil)
 )
 
 // collector reads the metrics that count what exists.
 type collector struct {
-	cache  client.Reader
-	memory *parentMemory
+	cache     client.Reader
+	informers *informers.Informers
 }
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, description := range []*prometheus.Desc{
 		configurationsDescription, instancesDescription, conditionsDescription, slotsDescription,
-		watchedDescription, watchesDescription, memoryDescription,
+		watchedDescription, watchesDescription,
 	} {
 		to <- description
 	}
@@ -90,7 +89,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 	c.collectConfigurations(gauge)
 	states := map[string]int{"synced": 0, "starting": 0, "failing": 0}
-	for _, watched := range c.memory.informers.Report() {
+	for _, watched := range c.informers.Report() {
 		switch {
 		case watched.State.Synced:
 			states["synced"]++
@@ -104,13 +103,6 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	for state, count := range states {
 		gauge(watchesDescription, count, state)
 	}
-	gauge(memoryDescription, c.memory.templates.Len(), "compiled_templates")
-	gauge(memoryDescription, c.memory.gate.Len(), "rollouts")
-	gauge(memoryDescription, c.memory.retries.len(), "failing_parents")
-	writtenInstances, heldInstances := c.memory.instances.count()
-	writtenGroups, heldGroups := c.memory.configurations.count()
-	gauge(memoryDescription, writtenInstances+writtenGroups, "written_statuses")
-	gauge(memoryDescription, heldInstances+heldGroups, "held_statuses")
 }
 
 // collectConfigurations reads the metrics of Configurations and their Instances. There
@@ -127,15 +119,9 @@ func (c collector) collectConfigurations(gauge func(description *prometheus.Desc
 	type slots struct{ free, used int }
 	counts := map[types.NamespacedName]slots{}
 	for i := range instances.Items {
-		name := types.NamespacedName{Namespace: instances.Items[i].Namespace, Name: instances.Items[i].Spec.ConfigurationName}
-		used := 0
-		for _, owner := range instances.Items[i].Spec.DeviceUsage {
-			if owner != "" {
-				used++
-			}
-		}
-		count := counts[name]
-		counts[name] = slots{free: count.free + max(int(instances.Items[i].Spec.Capacity)-used, 0), used: count.used + used}
+		instance := &instances.Items[i]
+		count, free := counts[groupOf(instance)], int(v0.FreeSlots(instance))
+		counts[groupOf(instance)] = slots{free: count.free + free, used: count.used + int(instance.Spec.Capacity) - free}
 	}
 	handlers := map[string]int{}
 	for i := range configurations.Items {

@@ -3,9 +3,6 @@ package controller_test
 import (
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller"
 	"akri.sh/akri/internal/metricsdoc"
 )
@@ -16,13 +13,7 @@ func TestMetrics(t *testing.T) {
 	recorder := metricsdoc.NewRecorder()
 	c := newClusterWith(t, controller.Options{Workers: 4, Metrics: recorder})
 	metricsdoc.Check(t, "../docs/metrics.md", "akri-controller", recorder)
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap
     metadata: {name: "{{INSTANCE_NAME}}"}
@@ -33,11 +24,10 @@ spec:
   - apiVersion: autoscaling/v2
     kind: HorizontalPodAutoscaler
     metadata: {name: "{{INSTANCE_NAME}}-v2"}
-    spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: none}}
-`)
+    spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: none}}`))
 	c.Instance("cfg", "cfg-1", nil)
 	c.Instance("cfg", "cfg-2", nil)
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(configuration("cfg"))
 	for _, want := range []struct {
 		name   string
 		labels map[string]string

@@ -14,34 +14,6 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// injector adds a sidecar to each Deployment of a namespace, on creation and on
-// update, as service meshes do.
-const injector = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: NAME}
-spec:
-  matchConstraints:
-    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAME}}
-    resourceRules:
-    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}
-  matchConditions:
-  - {name: none-yet, expression: "!object.spec.template.spec.containers.exists(c, c.name == 'sidecar')"}
-  failurePolicy: Fail
-  reinvocationPolicy: Never
-  mutations:
-  - patchType: JSONPatch
-    jsonPatch:
-      expression: >-
-        [JSONPatch{op: "add", path: "/spec/template/spec/containers/-",
-        value: Object.spec.template.spec.containers{name: "sidecar", image: "sidecar"}}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: NAME}
-spec: {policyName: NAME}
-`
-
 // mutate installs a policy for the world's namespace, and waits until it changes a new
 // Deployment: the API server's cache is slow.
 func (c *cluster) mutate(policy string, changed func(probe *unstructured.Unstructured) bool) {
@@ -64,62 +36,6 @@ func (c *cluster) mutate(policy string, changed func(probe *unstructured.Unstruc
 	})
 }
 
-// What others have added next to the controller's list entries stays, also when an
-// entry of the controller's is repaired.
-func TestNeighborsOfListEntriesStay(t *testing.T) {
-	c := newCluster(t)
-	c.mutate(injector, func(probe *unstructured.Unstructured) bool {
-		return slices.Contains(namesIn(probe, containers), "sidecar")
-	})
-	c.Apply(repairTemplates)
-	instance := c.Instance("cfg", "cfg-1", nil)
-	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
-	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
-
-	const deployment = "apps/v1 Deployment broker"
-	apply := func(manager, body string) foreignEdit { return patch(types.ApplyPatchType, body).by(manager) }
-	for _, step := range []struct {
-		name  string
-		edit  foreignEdit
-		added string // in the list of variables
-	}{
-		{"server-side apply by another manager", apply("other", strings.Replace(deploymentNamed("broker"),
-			"image: main", "env: [{name: APPLIED, value: x}]", 1)), "APPLIED"},
-		{"a patch by another controller", patch(types.StrategicMergePatchType,
-			`{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"SET","value":"x"}]}]}}}}`).by("mesh"), "SET"},
-		{"a JSON Patch by another controller", patch(types.JSONPatchType,
-			`[{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":{"name":"PATCHED","value":"x"}}]`).by("mesh"), "PATCHED"},
-	} {
-		t.Run(step.name, func(t *testing.T) {
-			c := c.in(t)
-			writes := c.settled()
-			c.edit(deployment, step.edit)
-			if after := c.settled(); after != writes {
-				t.Errorf("%d writes because of another client's entry", after-writes)
-			}
-			for list, name := range map[string]string{mainEnv: "A", containers: "other"} {
-				before := c.read(deployment)
-				index := slices.IndexFunc(listIn(before, list), func(entry any) bool { return entry.(map[string]any)["name"] == name })
-				c.edit(deployment, update(fmt.Sprintf("%s.%d.name", list, index), "renamed"))
-				c.Eventually("repair", func() string { return entries(before, c.read(deployment)) })
-			}
-			if complaint := lacks(c.names("broker", mainEnv), "A", "B", step.added); complaint != "" {
-				t.Error(complaint)
-			}
-			if complaint := lacks(c.names("broker", containers), "main", "other", "sidecar"); complaint != "" {
-				t.Error(complaint)
-			}
-		})
-	}
-	// The number of replicas, as an autoscaler sets it, is not in the template.
-	c.edit(deployment, update("spec.replicas", 3).by("autoscaler"))
-	version := c.read(deployment).GetResourceVersion()
-	c.settled()
-	if now := c.read(deployment); now.GetResourceVersion() != version {
-		t.Errorf("it was written: %v", now.Object["spec"])
-	}
-}
-
 func deploymentNamed(name string) string {
 	return `
 apiVersion: apps/v1
@@ -132,12 +48,6 @@ spec:
     spec:
       containers:
       - {name: main, image: main}`
-}
-
-// names returns the sorted names in a list of a Deployment.
-func (c *cluster) names(deployment, list string) []string {
-	c.T.Helper()
-	return namesIn(c.read("apps/v1 Deployment "+deployment), list)
 }
 
 func namesIn(object *unstructured.Unstructured, list string) []string {
@@ -161,16 +71,6 @@ func listIn(object *unstructured.Unstructured, list string) []any {
 	}
 	listed, _ := current.([]any)
 	return listed
-}
-
-// entries compares the names of containers and variables of two Deployments.
-func entries(want, got *unstructured.Unstructured) string {
-	for _, list := range []string{containers, mainEnv} {
-		if before, now := namesIn(want, list), namesIn(got, list); !slices.Equal(before, now) {
-			return fmt.Sprintf("%s has %v, want %v", list, now, before)
-		}
-	}
-	return ""
 }
 
 // portsOf returns the ports of a Service.
@@ -278,6 +178,31 @@ func TestWhatOthersAddStays(t *testing.T) {
 				names := namesIn(o, containers)
 				if complaint := lacks(names, "main", "other", "sidecar"); complaint != "" || len(names) != 3 {
 					return fmt.Sprint(names)
+				}
+				return ""
+			},
+		},
+		{
+			"a variable of another manager's apply", deployment,
+			patch(types.ApplyPatchType, strings.Replace(deploymentNamed("broker"), "image: main", "env: [{name: APPLIED, value: x}]", 1)).by("other"),
+			update(containers+".0.image", "other"),
+			func(o *unstructured.Unstructured) string { return lacks(namesIn(o, mainEnv), "A", "B", "APPLIED") },
+		},
+		{
+			"a variable that another controller patches", deployment,
+			patch(types.StrategicMergePatchType,
+				`{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"SET","value":"x"}]}]}}}}`).by("mesh"),
+			update(containers+".1.name", "renamed"),
+			func(o *unstructured.Unstructured) string {
+				return lacks(append(namesIn(o, mainEnv), namesIn(o, containers)...), "A", "B", "APPLIED", "SET", "main", "other")
+			},
+		},
+		{
+			"replicas that an autoscaler sets", deployment, patch(types.MergePatchType, `{"spec":{"replicas":3}}`).by("autoscaler"),
+			update(containers+".0.image", "other"),
+			func(o *unstructured.Unstructured) string {
+				if replicas, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); replicas != 3 {
+					return fmt.Sprint(replicas)
 				}
 				return ""
 			},

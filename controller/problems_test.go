@@ -124,7 +124,7 @@ spec:
 			}
 		})
 	}
-	c.condition(well, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(well)
 	taken := c.exists("v1", "ConfigMap", "taken")
 	if data, _, _ := unstructured.NestedStringMap(taken.Object, "data"); len(data) != 1 || len(taken.GetLabels()) != 0 {
 		t.Errorf("another owner's ConfigMap was changed: %v", taken.Object)
@@ -136,7 +136,7 @@ func TestWrongEditRemovesNothing(t *testing.T) {
 	c := newCluster(t)
 	c.Apply(config)
 	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 	var cfg v0.Configuration
 	c.Read("cfg", &cfg)
 	patch := `[{"op":"remove","path":"/spec/instanceBrokerResources/1"},` +
@@ -161,7 +161,7 @@ func TestWrongEditRemovesNothing(t *testing.T) {
 	if err := c.Patch(t.Context(), &cfg, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 	c.gone("v1", "Service", "cfg-1-b")
 }
 
@@ -169,49 +169,30 @@ func TestWrongEditRemovesNothing(t *testing.T) {
 func TestImmutableFieldsOfAPod(t *testing.T) {
 	c := newCluster(t)
 	pod := func(command string) string {
-		return `
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+		return configWith("cfg", `
   - apiVersion: v1
     kind: Pod
     metadata: {name: "{{INSTANCE_NAME}}"}
     spec:
       terminationGracePeriodSeconds: 0
-      containers: [{name: c, image: i, command: [` + command + `]}]
+      containers: [{name: c, image: i, command: [`) + command + `]}]
 `
 	}
 	c.Apply(pod("one"))
 	c.Instance("cfg", "cfg-1", nil)
 	before := c.exists("v1", "Pod", "cfg-1")
 	c.Apply(pod("two"))
-	c.Eventually("new Pod", func() string {
-		now := c.object("v1", "Pod", "cfg-1")
-		if now == nil || now.GetUID() == before.GetUID() {
-			return "there is none"
-		}
-		return ""
-	})
+	c.replaced(before)
 }
 
 // A terminated Pod, here one that its node rejected, is replaced.
 func TestTerminatedPodsAreReplaced(t *testing.T) {
 	c := newCluster(t)
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: Pod
     metadata: {name: "{{INSTANCE_NAME}}"}
-    spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i}]}
-`)
+    spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i}]}`))
 	instance := c.Instance("cfg", "cfg-1", nil)
 	for range 2 {
 		pod := c.exists("v1", "Pod", "cfg-1")
@@ -227,13 +208,7 @@ spec:
 			"UnexpectedAdmissionError: no healthy devices present",
 		)
 		c.noticed("Instance", "cfg-1", "PodReplaced")
-		c.Eventually("a new Pod", func() string {
-			now := c.object("v1", "Pod", "cfg-1")
-			if now == nil || now.GetUID() == pod.GetUID() {
-				return "there is none"
-			}
-			return ""
-		})
+		c.replaced(pod)
 	}
 }
 
@@ -241,18 +216,12 @@ spec:
 func TestNothingIsRecreatedInVain(t *testing.T) {
 	c := newCluster(t)
 	write := func(app, port string) {
-		c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+		c.Apply(configWith("cfg", `
   - apiVersion: apps/v1
     kind: Deployment
     metadata: {name: "{{INSTANCE_NAME}}", annotations: {akri.sh/on-immutable: recreate}}
     spec:
-      selector: {matchLabels: {app: ` + app + `}}
+      selector: {matchLabels: {app: `) + app + `}}
       template:
         metadata: {labels: {app: ` + app + `}}
         spec: {containers: [{name: c, image: i, ports: [{containerPort: ` + port + `}]}]}
@@ -268,11 +237,6 @@ spec:
 		t.Fatal("the Deployment was deleted although the new one would be rejected")
 	}
 	write("b", "8000")
-	c.Eventually("a new Deployment", func() string {
-		if now := c.object("apps/v1", "Deployment", "cfg-1"); now == nil || now.GetUID() == old.GetUID() {
-			return "there is none"
-		}
-		return ""
-	})
+	c.replaced(old)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 }

@@ -1,10 +1,7 @@
 package controller_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -46,21 +43,14 @@ func TestRefusals(t *testing.T) {
 		c.Apply(`{apiVersion: v1, kind: LimitRange, metadata: {name: l}, spec: {limits: [{type: Container, max: {cpu: "` + cpu + `"}}]}}`)
 	}
 	level := func(c *cluster, level string) {
-		c.patchCluster("v1", "Namespace", c.Namespace, `{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "`+level+`"}}}`)
+		c.patch(named("v1", "Namespace", "", c.Namespace), `{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "`+level+`"}}}`)
 	}
 	missingAccount := func(request *http.Request) *http.Response {
 		if request.Method != http.MethodPatch || !strings.HasSuffix(request.URL.Path, "/pods/refused") {
 			return nil
 		}
-		body, _ := json.Marshal(metav1.Status{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-			Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-			Message: `pods "refused" is forbidden: error looking up service account plant/broker: serviceaccount "broker" not found`,
-		})
-		return &http.Response{
-			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
-			Body: io.NopCloser(bytes.NewReader(body)), Request: request,
-		}
+		return answered(request, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,`+
+			`"message":"pods \"refused\" is forbidden: error looking up service account plant/broker: serviceaccount \"broker\" not found"}`)
 	}
 	for name, tc := range map[string]struct {
 		template     string
@@ -110,7 +100,7 @@ func TestRefusals(t *testing.T) {
 			tc.lift(c)
 			lifted := time.Now()
 			c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
-			t.Logf("applied %v after the refusal was lifted", time.Since(lifted)) // TestLongestBackOff has the bound
+			t.Logf("applied %v after the refusal was lifted", time.Since(lifted)) // TestRetry has the bound
 		})
 	}
 }
@@ -159,7 +149,7 @@ func TestRefusedRepairsAreNoContention(t *testing.T) {
     metadata: {name: refused}
     data: {k: ours}`))
 	instance := c.Instance("cfg", "cfg-1", nil)
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 	refusals := make(chan struct{}, 100)
 	c.respond(func(request *http.Request) *http.Response {
 		if request.Method != http.MethodPatch || !strings.HasSuffix(request.URL.Path, "/configmaps/refused") {
@@ -168,10 +158,7 @@ func TestRefusedRepairsAreNoContention(t *testing.T) {
 		refusals <- struct{}{}
 		const answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,` +
 			`"message":"admission webhook \"x\" denied the request: no"}`
-		return &http.Response{
-			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
-			Body: io.NopCloser(strings.NewReader(answer)), Request: request,
-		}
+		return answered(request, http.StatusForbidden, answer)
 	})
 	c.edit("v1 ConfigMap refused", update("data.k", "theirs").by("kubectl-patch"))
 	for i := range 11 {

@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,13 +16,7 @@ import (
 )
 
 // repairTemplates renders a Service, and a Deployment with every kind of keyed list.
-const repairTemplates = `
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+var repairTemplates = configWith("cfg", `
   - apiVersion: v1
     kind: Service
     metadata: {name: single}
@@ -49,8 +42,7 @@ spec:
             volumeMounts: [{name: data, mountPath: /data}]
           - {name: other, image: other}
           volumes: [{name: data, emptyDir: {}}]
-          imagePullSecrets: [{name: pull}]
-`
+          imagePullSecrets: [{name: pull}]`)
 
 const (
 	containers = "spec.template.spec.containers"
@@ -135,74 +127,6 @@ func TestKeyedListEntriesAreRepaired(t *testing.T) {
 	c.run()
 	if after := c.settled(); after != writes {
 		t.Errorf("%d writes after a restart", after-writes)
-	}
-}
-
-// Lists of custom resources have keys, too, if their schema says so.
-func TestListsOfCustomResourcesAreRepaired(t *testing.T) {
-	c := newCluster(t)
-	c.Apply(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: racks.lists.akri.sh}
-spec:
-  group: lists.akri.sh
-  scope: Namespaced
-  names: {kind: Rack, listKind: RackList, plural: racks, singular: rack}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
-              units:
-                type: array
-                x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [row, column]
-                items:
-                  type: object
-                  required: [row, column]
-                  properties: {row: {type: integer}, column: {type: integer}, label: {type: string}}
-`)
-	t.Cleanup(func() {
-		_ = c.Delete(context.WithoutCancel(t.Context()), named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "racks.lists.akri.sh"))
-	})
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
-  - apiVersion: lists.akri.sh/v1
-    kind: Rack
-    metadata: {name: rack}
-    spec:
-      tags: [a, b]
-      units: [{row: 1, column: 1, label: left}, {row: 1, column: 2, label: right}]
-`)
-	instance := c.Instance("cfg", "cfg-1", nil)
-	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
-	const rack = "lists.akri.sh/v1 Rack rack"
-	for name, edit := range map[string]foreignEdit{
-		"a set":            update("spec.tags.0", "z"),
-		"all of a set":     update("spec.tags", []any{"y", "z"}),
-		"one part of keys": update("spec.units.1.column", 3),
-		"all entries":      update("spec.units", []any{map[string]any{"row": int64(5), "column": int64(5)}}),
-		"an empty list":    update("spec.units", []any{}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := c.in(t)
-			before := c.read(rack)
-			c.edit(rack, edit)
-			c.Eventually("repair", func() string { return differences(before, c.read(rack)) })
-		})
 	}
 }
 

@@ -2,129 +2,141 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/converge"
 	"akri.sh/akri/controller/ownership"
 )
 
-// readAgain is the delay before a parent is read again that has changed since it was
-// read from the cache.
-const readAgain = time.Millisecond
+// pace says when a status is written: not before some time after it was first computed, and
+// not before some time after the last write.
+type pace struct{ computed, written time.Duration }
 
-// report writes the Instance's status if it has changed, and takes the finalizer off
-// when no object needs it any more. It requeues the Instance if a problem may heal,
-// or if the report waits for a later one: it is then kept in memory, and another
-// leader would compute it again. current reports whether the conditions in the API server
-// are those of this pass.
-func (r *instanceReconciler) report(
-	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, instance *v0.Instance, stored v0.InstanceStatus,
-	result *converge.Outcome,
-) (current bool, err error) {
-	shown, complete := r.shown(parent, result)
-	now := v0.InstanceStatus{Resources: result.Resources, Conditions: stored.Conditions, DisplayName: stored.DisplayName,
-		FreeSlots: new(v0.FreeSlots(instance))}
-	if configuration != nil {
-		now.DisplayName = r.templates.Get(configuration).DisplayName(configuration, instance)
+var (
+	atOnce = pace{0, time.Second}
+	// settling is for a verdict or an object that is new and on its way: most objects are
+	// ready soon after they were applied.
+	settling = pace{500 * time.Millisecond, time.Second}
+	// progress is for a status that says nothing new but how far things have come.
+	progress = pace{500 * time.Millisecond, 10 * time.Second}
+)
+
+// paceOf returns the pace of a status: by its conditions, and by its inventory, which
+// finds objects again that the next leader could not find otherwise.
+func (p *pass) paceOf(now status) pace {
+	same := p.object.GetDeletionTimestamp() == nil && p.stored.Fields["observedGeneration"] == now.Fields["observedGeneration"] &&
+		slices.EqualFunc(p.stored.Resources, now.Resources, func(a, b v0.ResourceStatus) bool { return a.UID == b.UID })
+	for _, after := range now.Conditions {
+		before := meta.FindStatusCondition(p.stored.Conditions, after.Type)
+		same = same && before != nil && before.Status == after.Status && before.Reason == after.Reason &&
+			(before.Message == after.Message || after.Reason == v0.ReasonProgressing)
 	}
-	if !complete {
-		r.instances.hold(parent.UID, now, progress, time.Now())
-		return false, nil
+	ready := meta.FindStatusCondition(now.Conditions, v0.ConditionReady)
+	switch {
+	case same:
+		return progress
+	case meta.IsStatusConditionTrue(now.Conditions, v0.ConditionApplied) && ready != nil && ready.Reason == v0.ReasonProgressing:
+		return settling
 	}
-	now.Conditions = instanceConditions(stored.Conditions, shown)
-	if equality.Semantic.DeepEqual(stored, now) {
-		r.instances.release(parent.UID)
-		return true, r.converger.Release(ctx, parent, instance.Finalizers, now.Resources)
-	}
-	urgent := urgencyOf(stored.Conditions, now.Conditions, stored.Resources, now.Resources)
-	if wait := r.instances.hold(parent.UID, now, urgent, time.Now()); wait > 0 {
-		result.Requeue(wait)
-		return equality.Semantic.DeepEqual(stored.Conditions, now.Conditions), nil
-	}
-	if err := r.write(ctx, parent, now); err != nil {
-		return false, err
-	}
-	r.events.conditionsChanged(ctx, instance, stored.Conditions, now.Conditions)
-	return true, r.converger.Release(ctx, parent, instance.Finalizers, now.Resources)
+	return atOnce
 }
 
-func (r *instanceReconciler) write(ctx context.Context, parent ownership.Parent, status v0.InstanceStatus) error {
-	version, err := r.client.PatchStatus(ctx, parent, map[string]any{
-		"conditions": status.Conditions, "resources": status.Resources, "displayName": status.DisplayName, "freeSlots": status.FreeSlots,
-	})
-	if err == nil && version != "" {
-		r.instances.remember(parent.UID, status, version, time.Now())
+// report writes the status of a parent if it has changed, and takes the finalizer off when
+// no object needs it any more. It requeues the parent if a problem may heal, or if the status
+// waits: it is then kept in memory, and another leader would compute it again.
+func (r *parentReconciler) report(ctx context.Context, kind parentKind, p *pass, outcome *converge.Outcome) error {
+	wait, problems := r.retry(p, outcome.Problems, time.Now())
+	if wait > 0 {
+		outcome.Requeue(wait)
 	}
-	return err
-}
-
-// report writes the controller's part of the Configuration's status like that of an
-// Instance.
-func (r *configurationReconciler) report(
-	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration,
-	stored, now v0.ConfigurationStatus, result *converge.Outcome,
-) error {
-	conditions := slices.Clone(stored.Conditions)
-	for _, condition := range now.Conditions {
-		meta.SetStatusCondition(&conditions, condition)
-	}
-	if meta.IsStatusConditionTrue(conditions, v0.ConditionAccepted) {
-		meta.RemoveStatusCondition(&conditions, v0.ConditionStalled)
-	}
-	now.Conditions = conditions
-	if equality.Semantic.DeepEqual(stored, now) {
-		r.configurations.release(parent.UID)
-		return r.converger.Release(ctx, parent, configuration.Finalizers, now.Resources)
-	}
-	urgent := urgencyOf(stored.Conditions, now.Conditions, stored.Resources, now.Resources)
-	if stored.ObservedGeneration != now.ObservedGeneration || configuration.DeletionTimestamp != nil {
-		urgent = min(urgent, settling)
-	}
-	if wait := r.configurations.hold(parent.UID, now, urgent, time.Now()); wait > 0 {
-		result.Requeue(wait)
+	if len(problems) == 0 && len(outcome.Problems) > 0 { // the API server did not answer, which may be over soon
+		held := status{Conditions: p.stored.Conditions, Resources: outcome.Resources, Fields: p.base.Fields}
+		r.update(p.parent, func(known *record) { known.hold(held, progress, time.Now()) })
 		return nil
 	}
-	if err := r.write(ctx, parent, stored, now); err != nil {
+	shown := *outcome
+	shown.Problems = problems
+	conditions, fields, err := kind.judge(ctx, p, shown)
+	if err != nil {
 		return err
 	}
-	r.events.conditionsChanged(ctx, configuration, stored.Conditions, now.Conditions)
-	return r.converger.Release(ctx, parent, configuration.Finalizers, now.Resources)
+	if p.instance == nil {
+		for i := range conditions {
+			conditions[i].ObservedGeneration = p.configuration.Generation
+		}
+	}
+	now := status{Conditions: merge(p.stored.Conditions, conditions), Resources: outcome.Resources, Fields: fields}
+	if equality.Semantic.DeepEqual(p.stored, now) {
+		r.update(p.parent, func(known *record) { known.held = nil })
+	} else {
+		r.update(p.parent, func(known *record) { wait = known.hold(now, p.paceOf(now), time.Now()) })
+		if wait > 0 {
+			outcome.Requeue(wait)
+			if equality.Semantic.DeepEqual(p.stored.Conditions, now.Conditions) {
+				r.reconciled(p)
+			}
+			return nil
+		}
+		if err := r.write(ctx, p, now); err != nil {
+			return err
+		}
+		r.events.conditionsChanged(ctx, p.object, p.stored.Conditions, now.Conditions)
+	}
+	r.reconciled(p)
+	return r.converger.Release(ctx, p.parent, p.object.GetFinalizers(), now.Resources)
 }
 
-// write writes what differs from the stored status: the inventory of a group may be
-// large.
-func (r *configurationReconciler) write(ctx context.Context, parent ownership.Parent, stored, status v0.ConfigurationStatus) error {
-	fields := map[string]any{
-		"observedGeneration": status.ObservedGeneration,
-		"instances":          status.Instances,
-		"readyInstances":     status.ReadyInstances,
-		"failingInstances":   status.FailingInstances,
-		"conditions":         status.Conditions,
+// reconciled records that an Instance was reconciled for the present generation of its
+// Configuration, and has the conditions of that pass. The first time, it requeues the
+// group, because an Instance that has not changed causes no event.
+func (m *memory) reconciled(p *pass) {
+	if p.instance == nil || p.configuration == nil {
+		return
 	}
-	if !equality.Semantic.DeepEqual(stored.Resources, status.Resources) {
-		fields["resources"] = status.Resources
+	first := false
+	m.update(p.parent, func(known *record) {
+		first = known.generation != p.configuration.Generation
+		known.generation = p.configuration.Generation
+	})
+	if first {
+		group := ownership.ConfigurationParent(p.configuration)
+		m.queues.addAfter(group, m.delay(group.NamespacedName))
 	}
-	version, err := r.client.PatchStatus(ctx, parent, fields)
-	if err == nil && version != "" {
-		r.configurations.remember(parent.UID, status, version, time.Now())
+}
+
+// merge returns the conditions of a status with those of a pass. If only the time of one
+// differs, it keeps the former.
+func merge(stored, now []metav1.Condition) []metav1.Condition {
+	merged := slices.DeleteFunc(slices.Clone(stored), func(c metav1.Condition) bool {
+		return c.Type == v0.ConditionReady && c.Reason == v0.ReasonPending // the default
+	})
+	for _, condition := range now {
+		meta.SetStatusCondition(&merged, condition)
+	}
+	if meta.IsStatusConditionTrue(merged, v0.ConditionAccepted) {
+		meta.RemoveStatusCondition(&merged, v0.ConditionStalled)
+	}
+	return merged
+}
+
+// write writes a status: of the inventory, which may be large, only if it differs from the
+// stored one.
+func (r *parentReconciler) write(ctx context.Context, p *pass, now status) error {
+	fields := maps.Clone(now.Fields)
+	fields["conditions"] = now.Conditions
+	if !equality.Semantic.DeepEqual(p.stored.Resources, now.Resources) {
+		fields["resources"] = now.Resources
+	}
+	version, err := r.client.PatchStatus(ctx, p.parent, fields)
+	if err == nil && version != "" { // otherwise it no longer exists
+		r.update(p.parent, func(known *record) { known.expected, known.written, known.held = version, time.Now(), nil })
 	}
 	return err
-}
-
-// shown returns the outcome of a pass with the problems that are reported, and
-// requeues the parent if one may heal. complete is false if the API server did not
-// answer, not long enough to say so: nothing can be reported then.
-func (m *parentMemory) shown(parent ownership.Parent, result *converge.Outcome) (shown converge.Outcome, complete bool) {
-	wait, problems := m.retries.record(parent.UID, result.Problems, time.Now())
-	if wait > 0 {
-		result.Requeue(wait)
-	}
-	shown = *result
-	shown.Problems = problems
-	return shown, len(problems) > 0 || len(result.Problems) == 0
 }

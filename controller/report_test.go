@@ -25,13 +25,7 @@ import (
 )
 
 // brokers is a Configuration with a ConfigMap and a Deployment for each device.
-const brokers = `
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+var brokers = configWith("cfg", `
   - apiVersion: apps/v1
     kind: Deployment
     metadata: {name: "{{INSTANCE_NAME}}"}
@@ -40,8 +34,7 @@ spec:
       selector: {matchLabels: {app: "{{INSTANCE_NAME}}"}}
       template:
         metadata: {labels: {app: "{{INSTANCE_NAME}}"}}
-        spec: {containers: [{name: c, image: i}]}
-`
+        spec: {containers: [{name: c, image: i}]}`)
 
 // traffic intercepts the controller's requests for the test's namespace.
 type traffic struct {
@@ -90,7 +83,7 @@ func TestFirstReportIsHeldBack(t *testing.T) {
 	c.Apply(brokers)
 	first := c.Instance("cfg", "cfg-first", nil) // after it, the kind is known to be in use
 	c.rolledOut(first.Name)
-	c.condition(first, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(first)
 	before := seen.status.Load()
 	const devices = 5
 	var instances []*v0.Instance
@@ -99,9 +92,9 @@ func TestFirstReportIsHeldBack(t *testing.T) {
 		c.rolledOut(instances[i].Name)
 	}
 	for _, instance := range instances {
-		c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+		c.ready(instance)
 	}
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(configuration("cfg"))
 	c.settled()
 	if writes := seen.status.Load() - before; writes > devices+devices/2 { // a slow machine may need more than half a second for one
 		t.Errorf("%d writes of the statuses of %d Instances", writes, devices)
@@ -142,7 +135,7 @@ func TestHeldReportIsNotLost(t *testing.T) {
 	c.Apply(brokers + kept + former + another)
 	sibling := c.Instance("cfg", "cfg-0", nil)
 	c.rolledOut("cfg-0")
-	c.condition(sibling, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(sibling)
 	instance := c.Instance("cfg", "cfg-1", nil)
 	c.Eventually("the first report", func() string {
 		if !died.Load() {
@@ -165,7 +158,7 @@ func TestHeldReportIsNotLost(t *testing.T) {
 	c.gone("v1", "ConfigMap", "cfg-1-former")
 	c.gone("v1", "Service", "cfg-1-s")
 	c.rolledOut("cfg-1")
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 	c.Read("cfg-1", instance)
 	if len(instance.Status.Resources) != 2 {
 		t.Errorf("inventory: %+v", instance.Status.Resources)
@@ -183,8 +176,7 @@ func TestUnavailableServerIsNotReported(t *testing.T) {
 	seen := c.intercept()
 	c.Apply(config)
 	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance, configuration("cfg"))
 	c.settled()
 	c.Read("cfg-1", instance)
 	before := instance.ResourceVersion
@@ -259,7 +251,7 @@ func TestGroupReportsWhatHasChanged(t *testing.T) {
 	c.Apply(config)
 	c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	cfg := configuration("cfg")
-	c.condition(cfg, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(cfg)
 	inventory := cfg.Status.Resources
 	if len(inventory) == 0 {
 		t.Fatal("the group has no objects")

@@ -3,15 +3,12 @@ package controller_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -52,16 +49,14 @@ func newFleet(c *cluster) *fleet {
 	for _, instance := range f.instances {
 		f.ready(instance.Name, "a")
 	}
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(configuration("cfg"))
 	return f
 }
 
 func (f *fleet) ready(name, version string) {
 	f.T.Helper()
 	object := f.exists("v1", "ConfigMap", name)
-	if err := f.Patch(f.T.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"ready":"`+version+`"}}`))); err != nil {
-		f.T.Fatal(err)
-	}
+	f.patch(object, `{"data":{"ready":"`+version+`"}}`)
 }
 
 // changed returns the names of those that have a version and are not ready with it.
@@ -77,6 +72,17 @@ func (f *fleet) changed(version string) (changed, settled []string) {
 		}
 	}
 	return changed, settled
+}
+
+// await waits until that many have a version and are not ready with it.
+func (f *fleet) await(version string, count int) {
+	f.T.Helper()
+	f.Eventually(fmt.Sprintf("%d of version %s", count, version), func() string {
+		if changed, _ := f.changed(version); len(changed) != count {
+			return fmt.Sprintf("changed: %v", changed)
+		}
+		return ""
+	})
 }
 
 func TestRolloutInTurn(t *testing.T) {
@@ -109,13 +115,13 @@ func TestRolloutInTurn(t *testing.T) {
 			for _, instance := range f.instances {
 				if !strings.Contains(strings.Join(changed, " "), instance.Name) {
 					c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonRolloutWaiting, "spec.rollout.maxUnavailable")
-					c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+					c.ready(instance)
 				}
 			}
 		}
 		f.ready(changed[0], "b")
 	}
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(configuration("cfg"))
 }
 
 // A restart in the middle of a rollout lets no more Instances through.
@@ -124,23 +130,12 @@ func TestRolloutAcrossRestart(t *testing.T) {
 	c.Apply(versioned("a", twoAtATime))
 	f := newFleet(c)
 	c.Apply(versioned("b", twoAtATime))
-	two := func() string {
-		if changed, _ := f.changed("b"); len(changed) != 2 {
-			return fmt.Sprintf("changed: %v", changed)
-		}
-		return ""
-	}
-	c.Eventually("two changed", two)
+	f.await("b", 2)
 	c.settled()
 	c.stop()
 	c.run()
 	c.Apply(versioned("c", twoAtATime)) // repairs the broken ones; the others still wait
-	c.Eventually("the two changed again", func() string {
-		if changed, _ := f.changed("c"); len(changed) != 2 {
-			return fmt.Sprintf("changed: %v", changed)
-		}
-		return ""
-	})
+	f.await("c", 2)
 	c.settled()
 	changed, _ := f.changed("c")
 	if len(changed) != 2 {
@@ -148,12 +143,7 @@ func TestRolloutAcrossRestart(t *testing.T) {
 	}
 	// Without a limit, all of them pass.
 	c.Apply(versioned("c", ""))
-	c.Eventually("all changed", func() string {
-		if changed, _ := f.changed("c"); len(changed) != 5 {
-			return fmt.Sprintf("changed: %v", changed)
-		}
-		return ""
-	})
+	f.await("c", 5)
 }
 
 // Invalid templates make nothing unavailable: the corrected ones still reach the
@@ -172,52 +162,17 @@ func TestRolloutAfterBrokenTemplates(t *testing.T) {
 		}
 		return ""
 	})
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(configuration("cfg"))
 	c.Apply(versioned(`"{{ NOTHING }}"`, twoAtATime))
 	for _, instance := range f.instances {
 		c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonInvalidTemplate)
 	}
 	c.Apply(versioned("c", twoAtATime))
-	c.Eventually("two changed", func() string {
-		if changed, _ := f.changed("c"); len(changed) < 2 {
-			return fmt.Sprintf("changed: %v", changed)
-		}
-		return ""
-	})
+	f.await("c", 2)
 	c.settled()
 	if changed, _ := f.changed("c"); len(changed) != 2 {
 		t.Errorf("%v are changed and not ready; 2 may be", changed)
 	}
-}
-
-// A device that breaks in a rollout and is then removed holds up no other.
-func TestRolloutWithoutTheBrokenDevices(t *testing.T) {
-	c := newCluster(t)
-	c.Apply(versioned("a", twoAtATime))
-	f := newFleet(c)
-	c.Apply(versioned("b", twoAtATime))
-	var broken []string
-	c.Eventually("two changed", func() string {
-		if broken, _ = f.changed("b"); len(broken) != 2 {
-			return fmt.Sprintf("changed: %v", broken)
-		}
-		return ""
-	})
-	f.instances = slices.DeleteFunc(f.instances, func(instance *v0.Instance) bool {
-		if !slices.Contains(broken, instance.Name) {
-			return false
-		}
-		if err := c.Delete(t.Context(), instance); err != nil {
-			t.Fatal(err)
-		}
-		return true
-	})
-	c.Eventually("two others changed", func() string {
-		if changed, _ := f.changed("b"); len(changed) != 2 {
-			return fmt.Sprintf("changed: %v", changed)
-		}
-		return ""
-	})
 }
 
 // A rollout limit must not keep the objects of a device that no node sees any more: its
@@ -240,13 +195,10 @@ spec:
     data: {state: "{{INSTANCE_PROPERTIES.STATE}}"}
 `)
 	good := c.Instance("cfg", "cfg-good", map[string]string{"STATE": "good"})
-	c.condition(good, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(good)
 	broken := c.Instance("cfg", "cfg-broken", map[string]string{"STATE": "bad"})
 	c.condition(broken, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing)
-	if err := c.Patch(t.Context(), good, client.RawPatch(types.MergePatchType,
-		[]byte(`{"spec":{"nodes":[],"deviceUsage":{"cfg-good-0":"node-a"}}}`))); err != nil {
-		t.Fatal(err)
-	}
+	c.patch(good, `{"spec":{"nodes":[],"deviceUsage":{"cfg-good-0":"node-a"}}}`)
 	c.gone("v1", "ConfigMap", "cfg-good-a")
 }
 
@@ -306,9 +258,9 @@ func TestEditedConfigurationIsNotReadyEarly(t *testing.T) {
 	for _, instance := range f.instances {
 		f.ready(instance.Name, "b")
 	}
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(configuration("cfg"))
 
 	c.Apply(versioned("b", twoAtATime)) // nothing of an Instance changes
 	observed(3)
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(configuration("cfg"))
 }

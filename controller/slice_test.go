@@ -55,9 +55,7 @@ func TestTheProposalsExample(t *testing.T) {
 
 	// The last device is removed, and with it the group's objects.
 	for _, instance := range []*v0.Instance{first, second} {
-		if err := c.Delete(t.Context(), instance); err != nil {
-			t.Fatal(err)
-		}
+		c.delete(instance)
 	}
 	c.gone("v1", "Service", name+"-svc")
 	c.condition(configuration(name), v0.ConditionReady, metav1.ConditionFalse, v0.ReasonNoInstances)
@@ -98,21 +96,13 @@ func TestDriftIsRepaired(t *testing.T) {
 	c := newCluster(t)
 	c.Apply(config)
 	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance, configuration("cfg"))
 
 	t.Run("deleted", func(t *testing.T) {
 		c := c.in(t)
 		before := c.exists("v1", "Service", "cfg-1-b")
-		if err := c.Delete(t.Context(), before); err != nil {
-			t.Fatal(err)
-		}
-		c.Eventually("a new Service", func() string {
-			if now := c.object("v1", "Service", "cfg-1-b"); now == nil || now.GetUID() == before.GetUID() {
-				return "there is none"
-			}
-			return ""
-		})
+		c.delete(before)
+		c.replaced(before)
 	})
 	edits := map[string]string{
 		"value":           `{"data":{"description":"bar"}}`,
@@ -154,30 +144,7 @@ func TestDriftIsRepaired(t *testing.T) {
 			})
 		})
 	}
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-}
-
-// Fields that other clients add to an object are left alone and cause no request.
-func TestForeignFieldsAreLeftAlone(t *testing.T) {
-	c := newCluster(t)
-	c.Apply(config)
-	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	// The report of the group comes later, and is a write too.
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	before := c.settled()
-	object := c.exists("v1", "ConfigMap", "cfg-1-a")
-	patch := `{"data":{"theirs":"x"},"metadata":{"annotations":{"theirs":"x"}}}`
-	if err := c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
-	if after := c.settled(); after != before {
-		t.Errorf("%d requests because of another client's field", after-before)
-	}
-	object = c.exists("v1", "ConfigMap", "cfg-1-a")
-	if data, _, _ := unstructured.NestedStringMap(object.Object, "data"); data["theirs"] != "x" || data["description"] != "foo" {
-		t.Errorf("data = %v", data)
-	}
+	c.ready(instance)
 }
 
 func TestRestartWritesNothing(t *testing.T) {
@@ -185,9 +152,9 @@ func TestRestartWritesNothing(t *testing.T) {
 	c.Apply(config)
 	for _, name := range []string{"cfg-1", "cfg-2", "cfg-3"} {
 		instance := c.Instance("cfg", name, map[string]string{"TEXT": "foo"})
-		c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+		c.ready(instance)
 	}
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(configuration("cfg"))
 	made := c.settled()
 	if made < 3*2+1+3+1 {
 		t.Fatalf("only %d writes were counted: the counter does not work", made)
@@ -203,27 +170,14 @@ func TestTemplateEdits(t *testing.T) {
 	c := newCluster(t)
 	c.Apply(config)
 	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.ready(instance)
 
-	c.Apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap
     metadata: {name: "{{INSTANCE_NAME}}-a"}
-    data: {description: "the {{INSTANCE_PROPERTIES.TEXT}}"}
-`)
-	c.Eventually("edit", func() string {
-		data, _, _ := unstructured.NestedStringMap(c.exists("v1", "ConfigMap", "cfg-1-a").Object, "data")
-		if data["description"] != "the foo" {
-			return data["description"]
-		}
-		return ""
-	})
+    data: {description: "the {{INSTANCE_PROPERTIES.TEXT}}"}`))
+	c.has("cfg-1-a", "description", "the foo")
 	c.gone("v1", "Service", "cfg-1-b")
 	c.gone("v1", "ConfigMap", "group")
 
@@ -232,11 +186,5 @@ spec:
 	if err := c.Patch(t.Context(), instance, patch); err != nil {
 		t.Fatal(err)
 	}
-	c.Eventually("new property", func() string {
-		data, _, _ := unstructured.NestedStringMap(c.exists("v1", "ConfigMap", "cfg-1-a").Object, "data")
-		if data["description"] != "the bar" {
-			return data["description"]
-		}
-		return ""
-	})
+	c.has("cfg-1-a", "description", "the bar")
 }

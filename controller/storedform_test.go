@@ -13,13 +13,7 @@ import (
 )
 
 // storedTemplates use fields that the API server stores as others.
-const storedTemplates = `
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
+var storedTemplates = configWith("cfg", `
   - apiVersion: v1
     kind: Secret
     metadata: {name: keys}
@@ -34,8 +28,7 @@ spec:
         metadata: {labels: {app: broker}}
         spec:
           serviceAccount: reader
-          containers: [{name: main, image: main}]
-`
+          containers: [{name: main, image: main}]`)
 
 // TestFieldsStoredAsOthers checks that edits of the template and of the objects are noticed
 // in fields that the API server stores as others.
