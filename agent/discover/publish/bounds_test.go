@@ -2,11 +2,14 @@ package publish
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"akri.sh/akri/agent/discover/streams"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/fulltest"
 )
 
 // withProperties returns a device of this node with n properties of a length.
@@ -81,4 +84,31 @@ func TestTooManyDevices(t *testing.T) {
 		reasons[maxRefusals] != "7 more devices are refused" {
 		t.Errorf("the reasons are %q", reasons)
 	}
+}
+
+// A device that is too large is refused; the others are published. An Instance that
+// exists stays as it is.
+func TestOneLargeDeviceDisturbsNoOther(t *testing.T) {
+	fulltest.Only(t)
+	b := newBench(t)
+	p := b.publisher("node-a")
+	small, large := withProperties("small", 2, 10), withProperties("large", 1, 1<<20)
+	b.publish(p, small)
+	smallName := v0.InstanceName("door", "small", "node-a", false)
+
+	grown := withProperties("small", 1, 1<<20)
+	other := withProperties("other", 2, 10)
+	result := b.publish(p, grown, large, other)
+	if len(result.Refused) != 2 || !slices.ContainsFunc(result.Refused, func(reason string) bool {
+		return strings.Contains(reason, `property "P000" of device "large" has 1048576 bytes, the limit is 8192: let the handler report`)
+	}) {
+		t.Errorf("refused: %q", result.Refused)
+	}
+	if len(result.Devices) != 2 {
+		t.Errorf("%d devices are offered, want the two with an Instance", len(result.Devices))
+	}
+	if have := b.get(smallName); !maps.Equal(have.Spec.BrokerProperties, small.Properties) {
+		t.Errorf("the Instance that existed has the properties %v", have.Spec.BrokerProperties)
+	}
+	b.get(v0.InstanceName("door", "other", "node-a", false))
 }

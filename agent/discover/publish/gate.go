@@ -21,10 +21,13 @@ const (
 	// exists: a property that changes with each message of its handler, or another program
 	// that reverts the agent's changes.
 	minWriteInterval = time.Second
-	// maxWrites bounds the writes per second of one Configuration that do not stop: devices
-	// that come and go with each message. The burst is a thousand devices that appear, or
-	// disappear, in one message.
-	maxWrites, maxBurst = 50, 1000
+	// maxNodeWrites and maxWrites bound the writes per second of an agent, and of one
+	// Configuration, that do not stop: devices that come and go with each message. The
+	// bursts are a thousand devices that appear, or disappear, in one message. Each
+	// Configuration has its own limiter, because a few that use up that of the node would
+	// keep the devices of all others waiting.
+	maxNodeWrites, maxNodeBurst = 200, 2000
+	maxWrites, maxBurst         = 50, 1000
 	// minConflictDelay and maxConflictDelay bound the delay before another attempt to write
 	// an Instance that other agents keep changing. A thousand nodes may see a device at the
 	// same time, so the delay grows, and is random.
@@ -49,7 +52,7 @@ const (
 	recent           // this agent wrote it less than minWriteInterval ago
 	contended        // other agents keep changing it
 	refused          // the API server does not accept it
-	tooMany          // the Configuration has no write left
+	tooMany          // the Configuration, or the node, has no write left
 	failed           // another error: the back-off of the queue decides when to try again
 )
 
@@ -65,6 +68,7 @@ type verdict struct {
 // later pass, which writes the last state only. It is safe for concurrent use.
 type gate struct {
 	mu             sync.Mutex
+	writes         *rate.Limiter
 	instances      map[types.NamespacedName]hold
 	configurations map[types.NamespacedName]*changes
 	swept          time.Time
@@ -85,7 +89,10 @@ type changes struct {
 }
 
 func newGate() *gate {
-	return &gate{instances: map[types.NamespacedName]hold{}, configurations: map[types.NamespacedName]*changes{}}
+	return &gate{
+		writes:    rate.NewLimiter(maxNodeWrites, maxNodeBurst),
+		instances: map[types.NamespacedName]hold{}, configurations: map[types.NamespacedName]*changes{},
+	}
 }
 
 // ask returns whether a step may be taken now, which then counts as a write of the
@@ -108,10 +115,18 @@ func (g *gate) ask(configuration types.NamespacedName, step Step, now time.Time)
 			return held.verdict
 		}
 	}
-	if !of.writes.AllowN(now, 1) {
+	later := verdict{why: tooMany, until: now.Add(minWriteInterval)} // by then, some writes are left
+	switch {
+	case of.writes.TokensAt(now) < 1:
 		of.wait(step, fmt.Sprintf("the Instances of a Configuration %d times a second", maxWrites), now)
-		return verdict{why: tooMany, until: now.Add(minWriteInterval)} // by then, some writes are left
+		return later
+	case !g.writes.AllowN(now, 1): // a write that waits for others takes nothing from its Configuration
+		if of.writes.TokensAt(now) < maxBurst/2 { // otherwise, only the others write too much
+			of.wait(step, fmt.Sprintf("all Instances of a node %d times a second", maxNodeWrites), now)
+		}
+		return later
 	}
+	of.writes.AllowN(now, 1)
 	return verdict{}
 }
 

@@ -110,31 +110,47 @@ func TestGateHolds(t *testing.T) {
 	}
 }
 
-// A handler whose devices come and go with each message gets the burst of its Configuration
-// and then its writes per second. The device of another Configuration does not wait. Nothing
-// remains of them.
+// Handlers whose devices come and go with each message get the burst of their Configuration
+// and then its writes per second, and all of them those of the node. As long as they are few,
+// the device of another Configuration does not wait. Nothing remains of them.
 func TestGateOfManyWrites(t *testing.T) {
-	g, written, most := newGate(), 0, 0
-	for ms := range 10_000 {
-		for _, action := range []Action{Create, Delete, Update} {
-			taken := stepOf(action, fmt.Sprint(ms))
-			if g.ask(plantDoor, taken, at(ms)).why == 0 {
-				written++
-				g.wrote(taken, at(ms))
+	for busy, want := range map[int]int{
+		1: maxBurst + 10*maxWrites,
+		4: maxNodeBurst + 10*maxNodeWrites,
+		8: maxNodeBurst + 10*maxNodeWrites,
+	} {
+		g, written, most, waited := newGate(), 0, 0, 0
+		for ms := range 10_000 {
+			for i := range busy {
+				configuration := types.NamespacedName{Name: fmt.Sprint(i)}
+				for _, action := range []Action{Create, Delete, Update} {
+					taken := stepOf(action, fmt.Sprint(i, "-", ms))
+					if g.ask(configuration, taken, at(ms)).why == 0 {
+						written++
+						g.wrote(taken, at(ms))
+					}
+				}
 			}
+			if ms%1000 == 999 {
+				if g.ask(types.NamespacedName{Name: "other"}, stepOf(Create, "other"), at(ms)).why != 0 {
+					waited++
+				}
+			}
+			most = max(most, len(g.instances))
 		}
-		if ms%1000 == 999 && g.ask(types.NamespacedName{Name: "other"}, stepOf(Create, "other"), at(ms)).why != 0 {
+		if written < want-15 || written > want+15 {
+			t.Errorf("%d Configurations: %d writes in ten seconds, want %d", busy, written, want)
+		}
+		if busy == 1 && waited > 0 {
 			t.Errorf("a new device waits for those of another Configuration")
 		}
-		most = max(most, len(g.instances))
-	}
-	want := maxBurst + 10*maxWrites
-	if written < want-15 || written > want+15 || most > want {
-		t.Errorf("%d writes in ten seconds, want %d; %d Instances are remembered", written, want, most)
-	}
-	g.ask(plantDoor, stepOf(Update, "cam"), at(3*60_000))
-	if len(g.configurations) != 1 || len(g.instances) != 0 {
-		t.Errorf("%d Configurations and %d Instances are remembered after minutes", len(g.configurations), len(g.instances))
+		if most > maxNodeBurst+10*maxNodeWrites {
+			t.Errorf("%d Instances are remembered", most)
+		}
+		g.ask(plantDoor, stepOf(Update, "cam"), at(3*60_000))
+		if len(g.configurations) != 1 || len(g.instances) != 0 {
+			t.Errorf("%d Configurations and %d Instances are remembered after minutes", len(g.configurations), len(g.instances))
+		}
 	}
 }
 
@@ -190,18 +206,25 @@ func TestChangesFailure(t *testing.T) {
 			t.Errorf("%s: the failure appears and disappears at %q, want %q", name, got, tc.want)
 		}
 	}
-	g := newGate()
-	for ms := range 100_000 {
-		g.ask(plantDoor, stepOf(Create, fmt.Sprint(ms)), at(ms))
-		if ms%1000 == 0 {
-			g.ask(types.NamespacedName{Name: "calm"}, stepOf(Create, "calm"), at(ms))
+	for busy, limit := range map[int]string{
+		1: "(the Instances of a Configuration 50 times a second)", 8: "(all Instances of a node 200 times a second)",
+	} {
+		g := newGate()
+		for ms := range 100_000 {
+			for i := range busy {
+				taken := stepOf(Create, fmt.Sprint(ms))
+				g.ask(types.NamespacedName{Name: fmt.Sprint(i)}, taken, at(ms))
+			}
+			if ms%1000 == 0 {
+				g.ask(plantDoor, stepOf(Create, "calm"), at(ms))
+			}
 		}
-	}
-	if failure, _ := g.failure(types.NamespacedName{Name: "calm"}, at(100_000)); failure != "" {
-		t.Errorf("a Configuration that does not write too much is blamed: %s", failure)
-	}
-	if failure, _ := g.failure(plantDoor, at(100_000)); !strings.Contains(failure, "(the Instances of a Configuration 50 times a second)") {
-		t.Errorf("the failure is %q", failure)
+		if failure, _ := g.failure(plantDoor, at(100_000)); failure != "" {
+			t.Errorf("%d Configurations write too much, and one that does not is blamed: %s", busy, failure)
+		}
+		if failure, _ := g.failure(types.NamespacedName{Name: "0"}, at(100_000)); !strings.Contains(failure, limit) {
+			t.Errorf("%d Configurations: the failure is %q, want %s", busy, failure, limit)
+		}
 	}
 }
 
