@@ -153,7 +153,7 @@ apiVersion: v1
 kind: Service
 metadata: {name: service, labels: {`+v0.LabelManagedBy+`: `+v0.ManagedBy+`, `+v0.LabelInstance+`: cfg-1}}
 spec: {ports: [{port: 81}], selector: {c: d}}`),
-		"update": update("spec.selector.a", "c"),
+		"update": update("spec.ports.0.port", 81),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := c.in(t)

@@ -231,6 +231,7 @@ func TestWhatOthersAddStays(t *testing.T) {
 				t.Errorf("%d writes because of it", after-writes)
 			}
 			c.edit(test.object, test.change)
+			c.settled()
 			c.Eventually("repair", func() string { return test.stays(c.read(test.object)) })
 		})
 	}
