@@ -287,7 +287,10 @@ func TestSkippedObjectOutlivesItsOwner(t *testing.T) {
 func TestOrphans(t *testing.T) {
 	c := newCluster(t)
 	c.Apply(configWith("cfg", `
-  - {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{INSTANCE_NAME}}", annotations: {akri.sh/deletion-policy: orphan}}, data: {k: v}}`))
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "{{INSTANCE_NAME}}", annotations: {akri.sh/deletion-policy: orphan}}
+    data: {k: v}`))
 	instance := c.Instance("cfg", "cfg-1", nil)
 	c.ready(instance)
 	object := c.exists("v1", "ConfigMap", "cfg-1")

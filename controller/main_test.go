@@ -106,7 +106,8 @@ func (c *cluster) respond(response func(*http.Request) *http.Response) {
 // answered returns an answer in JSON to a request.
 func answered(request *http.Request, code int, body string) *http.Response {
 	return &http.Response{
-		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: request,
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+		Request: request,
 	}
 }
 

@@ -184,7 +184,8 @@ func TestWhatOthersAddStays(t *testing.T) {
 		},
 		{
 			"a variable of another manager's apply", deployment,
-			patch(types.ApplyPatchType, strings.Replace(deploymentNamed("broker"), "image: main", "env: [{name: APPLIED, value: x}]", 1)).by("other"),
+			patch(types.ApplyPatchType,
+				strings.Replace(deploymentNamed("broker"), "image: main", "env: [{name: APPLIED, value: x}]", 1)).by("other"),
 			update(containers+".0.image", "other"),
 			func(o *unstructured.Unstructured) string { return lacks(namesIn(o, mainEnv), "A", "B", "APPLIED") },
 		},

@@ -20,14 +20,15 @@ func conditionsOf(conditions ...metav1.Condition) []metav1.Condition {
 
 func TestPace(t *testing.T) {
 	var (
-		isApplied  = trueCondition("", v0.ReasonApplied, "applied")
-		isReady    = trueCondition("", v0.ReasonReady, "ready")
-		failed     = falseCondition("", v0.ReasonApplyFailed, "rejected")
-		otherwise  = falseCondition("", v0.ReasonApplyFailed, "rejected otherwise")
-		ready      = conditionsOf(isApplied, isReady)
-		onTheWay   = conditionsOf(isApplied, falseCondition("", v0.ReasonProgressing, "Available: 0/2"))
-		furtherOn  = conditionsOf(isApplied, falseCondition("", v0.ReasonProgressing, "Available: 1/2"))
-		held       = conditionsOf(falseCondition("", v0.ReasonRolloutWaiting, "later"), falseCondition("", v0.ReasonProgressing, "Available: 1/2"))
+		isApplied = trueCondition("", v0.ReasonApplied, "applied")
+		isReady   = trueCondition("", v0.ReasonReady, "ready")
+		failed    = falseCondition("", v0.ReasonApplyFailed, "rejected")
+		otherwise = falseCondition("", v0.ReasonApplyFailed, "rejected otherwise")
+		ready     = conditionsOf(isApplied, isReady)
+		onTheWay  = conditionsOf(isApplied, falseCondition("", v0.ReasonProgressing, "Available: 0/2"))
+		furtherOn = conditionsOf(isApplied, falseCondition("", v0.ReasonProgressing, "Available: 1/2"))
+		held      = conditionsOf(
+			falseCondition("", v0.ReasonRolloutWaiting, "later"), falseCondition("", v0.ReasonProgressing, "Available: 1/2"))
 		noDevice   = conditionsOf(isApplied, falseCondition("", v0.ReasonNoInstances, ""))
 		wrong      = conditionsOf(failed, failed)
 		oneFails   = conditionsOf(isApplied, falseCondition("", v0.ReasonInstancesFailing, "1 of 9"))
@@ -42,24 +43,28 @@ func TestPace(t *testing.T) {
 		stored, now status
 		want        pace
 	}{
-		"first report, on the way":   {status{}, status{Conditions: onTheWay}, settling},
-		"first report, ready":        {status{}, status{Conditions: ready}, atOnce},
-		"first report, wrong":        {status{}, status{Conditions: wrong}, atOnce},
-		"first report, no device":    {status{}, status{Conditions: noDevice}, atOnce},
-		"a number has changed":       {status{Conditions: ready}, status{Conditions: ready}, progress},
-		"further on the way":         {status{Conditions: onTheWay}, status{Conditions: furtherOn}, progress},
-		"ready":                      {status{Conditions: onTheWay}, status{Conditions: ready}, atOnce},
-		"no longer ready":            {status{Conditions: ready}, status{Conditions: onTheWay}, settling},
-		"wrong":                      {status{Conditions: onTheWay}, status{Conditions: wrong}, atOnce},
-		"wrong in another way":       {status{Conditions: wrong}, status{Conditions: conditionsOf(otherwise, otherwise)}, atOnce},
-		"wrong before":               {status{Conditions: wrong}, status{Conditions: onTheWay}, settling},
-		"waits for its turn":         {status{Conditions: onTheWay}, status{Conditions: held}, atOnce},
-		"first device":               {status{Conditions: noDevice}, status{Conditions: onTheWay}, settling},
-		"one of several fails":       {status{Conditions: onTheWay}, status{Conditions: oneFails}, atOnce},
-		"discovery fails meanwhile":  {status{Conditions: found}, status{Conditions: discovered}, settling},
-		"an object is applied again": {status{Conditions: onTheWay, Resources: recorded}, status{Conditions: onTheWay, Resources: again}, progress},
-		"an object is new":           {status{Conditions: onTheWay, Resources: recorded}, status{Conditions: onTheWay, Resources: another}, settling},
-		"the templates are edited":   {status{Conditions: onTheWay}, status{Conditions: onTheWay, Fields: edited}, settling},
+		"first report, on the way":  {status{}, status{Conditions: onTheWay}, settling},
+		"first report, ready":       {status{}, status{Conditions: ready}, atOnce},
+		"first report, wrong":       {status{}, status{Conditions: wrong}, atOnce},
+		"first report, no device":   {status{}, status{Conditions: noDevice}, atOnce},
+		"a number has changed":      {status{Conditions: ready}, status{Conditions: ready}, progress},
+		"further on the way":        {status{Conditions: onTheWay}, status{Conditions: furtherOn}, progress},
+		"ready":                     {status{Conditions: onTheWay}, status{Conditions: ready}, atOnce},
+		"no longer ready":           {status{Conditions: ready}, status{Conditions: onTheWay}, settling},
+		"wrong":                     {status{Conditions: onTheWay}, status{Conditions: wrong}, atOnce},
+		"wrong in another way":      {status{Conditions: wrong}, status{Conditions: conditionsOf(otherwise, otherwise)}, atOnce},
+		"wrong before":              {status{Conditions: wrong}, status{Conditions: onTheWay}, settling},
+		"waits for its turn":        {status{Conditions: onTheWay}, status{Conditions: held}, atOnce},
+		"first device":              {status{Conditions: noDevice}, status{Conditions: onTheWay}, settling},
+		"one of several fails":      {status{Conditions: onTheWay}, status{Conditions: oneFails}, atOnce},
+		"discovery fails meanwhile": {status{Conditions: found}, status{Conditions: discovered}, settling},
+		"an object is applied again": {
+			status{Conditions: onTheWay, Resources: recorded}, status{Conditions: onTheWay, Resources: again}, progress,
+		},
+		"an object is new": {
+			status{Conditions: onTheWay, Resources: recorded}, status{Conditions: onTheWay, Resources: another}, settling,
+		},
+		"the templates are edited": {status{Conditions: onTheWay}, status{Conditions: onTheWay, Fields: edited}, settling},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{object: &v0.Instance{}, stored: tc.stored}
