@@ -64,7 +64,7 @@ spec:
 
 	// The new agent knows the handler from its file, so forget that, and let the handler
 	// register.
-	w.restartAgent("node1")
+	w.restartAgent("node1", true)
 	create("cam2")
 	after := w.await("FILE_NAME", "cam0", "cam2")
 	for name, before := range first {
@@ -156,11 +156,18 @@ func (h *pythonHandler) terminate() error {
 	}
 }
 
-// restartAgent replaces the agent of a node, and returns when the new one is ready.
-func (w *world) restartAgent(node string) {
+// restartAgent replaces the agent of a node, and returns when the new one is ready. If
+// forgetful, the new agent does not know the handlers of the earlier one.
+func (w *world) restartAgent(node string, forgetful bool) {
 	w.t.Helper()
 	const selector = "--selector=app.kubernetes.io/name=akri-agent"
 	before := w.kubectl("--namespace="+akri.Namespace, "get", "pods", selector, "--field-selector=spec.nodeName="+node, "--output=name")
+	if forgetful {
+		store := filepath.Join(w.AkriDir(node), "agent-handlers.json")
+		if err := os.Remove(store); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	w.kubectl("--namespace="+akri.Namespace, "delete", "--wait=true", strings.TrimSpace(before))
 	w.kubectl("--namespace="+akri.Namespace, "rollout", "status", "--timeout=60s", "daemonset/akri-agent")
 }

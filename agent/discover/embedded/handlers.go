@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"akri.sh/akri/agent/discover/registry"
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/embeddable"
 	"akri.sh/akri/discovery/monitor"
@@ -17,8 +18,6 @@ import (
 const (
 	minRetryDelay = time.Second
 	maxRetryDelay = time.Minute
-	// socketSuffix ends the names of the handlers' sockets.
-	socketSuffix = ".embedded"
 	// nameLabel is the label of the agent's metrics with the name of a handler.
 	nameLabel = "discovery_handler_name"
 )
@@ -72,7 +71,7 @@ func (h *Handlers) Close() {
 func (h *Handlers) serve(name string, handler created) {
 	for failures := 0; ; failures++ {
 		err := discovery.Serve(h.ctx, name, handler, discovery.Options{
-			Shared: handler.shared, Dir: h.dir, Socket: name + socketSuffix, Logger: h.log,
+			Shared: handler.shared, Dir: h.dir, Socket: name + registry.EmbeddedSuffix, Logger: h.log,
 		})
 		if h.ctx.Err() != nil {
 			return

@@ -28,11 +28,11 @@ const (
 // with the same name and address replaces the earlier one.
 type Endpoint struct {
 	// Name of the handler, as Configurations refer to it.
-	Name string
+	Name string `json:"name"`
 	// Network is true for HOST:PORT and false for the path of a Unix socket.
-	Network bool
+	Network bool `json:"network,omitempty"`
 	// Address is HOST:PORT or the path of the socket.
-	Address string
+	Address string `json:"address"`
 }
 
 // String returns NAME@ADDRESS.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -16,6 +18,10 @@ import (
 
 	"akri.sh/akri/internal/text"
 )
+
+// EmbeddedSuffix ends the names of the sockets of handlers in the agent's own process. They
+// register when the agent starts, and may not exist in the next one, so they are not stored.
+const EmbeddedSuffix = ".embedded"
 
 // Bounds of the memory that handlers can make the agent use, and of how often they can have
 // the Configurations updated that use them.
@@ -35,7 +41,7 @@ var errTooMany = errors.New("too many discovery handlers are registered: wait fi
 type Entry struct {
 	Endpoint
 	// Shared means that other nodes see the same devices.
-	Shared bool
+	Shared bool `json:"shared"`
 }
 
 // Static is a handler on the network that the operator has configured: it is known
@@ -75,13 +81,20 @@ type refusal struct {
 	at     time.Time // when the handler tried the last time
 }
 
-// New returns the registry of the handlers that register in a directory. Static handlers are
-// known from the start.
+// New returns the registry of the handlers in a directory. It starts with the
+// endpoints that the agent's last run stored there. Static handlers are known from the start.
 func New(dir string, network Network, log *slog.Logger, static ...Static) *Registry {
 	r := &Registry{
 		dir: dir, network: network, log: log, interval: checkInterval,
 		recheck: make(chan struct{}, 1),
 		records: map[Endpoint]*record{}, refusals: map[string]refusal{},
+	}
+	entries, err := load(dir)
+	if err != nil {
+		log.Warn("Cannot read the stored discovery handlers; each one must register again", "err", err)
+	}
+	for _, entry := range entries {
+		r.records[entry.Endpoint] = &record{shared: entry.Shared}
 	}
 	for _, handler := range static {
 		r.records[Endpoint{Name: handler.Name, Network: true, Address: handler.Address}] = &record{shared: handler.Shared, static: true}
@@ -119,6 +132,9 @@ func (r *Registry) Register(entry Entry) error {
 	changed := known.shared != entry.Shared
 	delete(r.refusals, entry.Name)
 	known.registered(entry.Shared, time.Now())
+	if changed {
+		r.save()
+	}
 	r.mu.Unlock()
 
 	if changed {
@@ -316,6 +332,9 @@ func (r *Registry) forget(now time.Time) (next time.Duration) {
 	for _, endpoint := range gone {
 		delete(r.records, endpoint)
 	}
+	if len(gone) > 0 {
+		r.save()
+	}
 	r.mu.Unlock()
 
 	for _, endpoint := range gone {
@@ -334,5 +353,20 @@ func (r *Registry) notify(endpoint Endpoint, known bool) {
 	r.mu.Unlock()
 	for _, changed := range subscribers {
 		changed(endpoint, known)
+	}
+}
+
+// save writes the endpoints to the file, except those that this process configures or serves
+// itself, and those on the network, whose address may soon be somebody else's. The caller holds mu, which keeps the files in the order of the changes; the file is
+// small and local.
+func (r *Registry) save() {
+	var entries []Entry
+	for _, endpoint := range slices.SortedFunc(maps.Keys(r.records), Endpoint.Compare) {
+		if !endpoint.Network && !strings.HasSuffix(endpoint.Address, EmbeddedSuffix) {
+			entries = append(entries, Entry{Endpoint: endpoint, Shared: r.records[endpoint].shared})
+		}
+	}
+	if err := store(r.dir, entries); err != nil {
+		r.log.Warn("Cannot store the discovery handlers; after a restart of the agent each one must register again", "err", err)
 	}
 }

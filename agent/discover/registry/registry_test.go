@@ -143,15 +143,29 @@ func TestRegistrationsAreBounded(t *testing.T) {
 	})
 }
 
-// An agent that restarts takes the place of the socket, so handlers register with it.
-func TestSocketIsReplaced(t *testing.T) {
-	_, directory := serve(t)
-	second := serveIn(t, directory)
+func TestRegistrationsAreKeptOverARestart(t *testing.T) {
+	first, directory := serve(t)
+	if err := first.Register(Entry{Endpoint: Endpoint{Name: "udev", Address: "/run/udev.sock"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Register(Entry{Endpoint: Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:1"}, Shared: true}); err != nil {
+		t.Fatal(err)
+	}
+	second := serveIn(t, directory)                                             // takes the socket's place
+	if known := second.Snapshot(); len(known) != 1 || known[0].Name != "udev" { // the address may be somebody else's by now
+		t.Errorf("the handlers are %+v, want the one on a Unix socket", known)
+	}
 	if err := register(t, directory, &protocol.RegisterDiscoveryHandlerRequest{Name: "new", Endpoint: "/run/new.sock"}); err != nil {
 		t.Fatal(err)
 	}
 	if len(second.Endpoints("new")) != 1 {
 		t.Error("the registration did not reach the second registry")
+	}
+	if err := os.WriteFile(filepath.Join(directory, storeFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if third := New(directory, anywhere, slog.New(slog.DiscardHandler)); len(third.Snapshot()) != 0 {
+		t.Error("a damaged file produced handlers")
 	}
 }
 
@@ -258,6 +272,27 @@ func TestConnectErrors(t *testing.T) {
 	cancel()
 	if _, err = registry.Connect(ended, Endpoint{Name: "onvif", Network: true, Address: listener.Addr().String()}); err == nil {
 		t.Error("connected with a cancelled context")
+	}
+}
+
+// TestStored checks which endpoints the next agent knows from the start.
+func TestStored(t *testing.T) {
+	dir := t.TempDir()
+	r := New(dir, anywhere, slog.New(slog.DiscardHandler), Static{Name: "configured", Address: "h:1"})
+	for _, entry := range []Entry{
+		{Endpoint: Endpoint{Name: "own", Address: dir + "/own" + EmbeddedSuffix}},
+		{Endpoint: Endpoint{Name: "other", Address: "/other.sock"}, Shared: true},
+	} {
+		if err := r.Register(entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names []string
+	for _, each := range New(dir, anywhere, slog.New(slog.DiscardHandler)).Snapshot() {
+		names = append(names, each.String())
+	}
+	if got := strings.Join(names, " "); got != "other@/other.sock" {
+		t.Errorf("the next agent knows %s", got)
 	}
 }
 

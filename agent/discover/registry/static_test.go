@@ -54,11 +54,13 @@ func TestStaticHandlersNeedPermission(t *testing.T) {
 	}
 }
 
-// TestAStaticHandlerIsKnown checks that a handler needs no registration, and is not forgotten.
+// TestAStaticHandlerIsKnown checks that a handler needs no registration, and is neither
+// forgotten nor stored.
 func TestAStaticHandlerIsKnown(t *testing.T) {
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	endpoint := Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:1"}
 	static := Static{Name: "onvif", Address: endpoint.Address, Shared: true}
-	r := New(t.TempDir(), anywhere, slog.New(slog.DiscardHandler), static)
+	r := New(dir, anywhere, log, static)
 	known := func() bool {
 		entries := r.Endpoints("onvif")
 		return len(entries) == 1 && entries[0] == Entry{Endpoint: endpoint, Shared: true}
@@ -74,6 +76,12 @@ func TestAStaticHandlerIsKnown(t *testing.T) {
 	// A registration of the same endpoint changes nothing.
 	if err := r.Register(Entry{Endpoint: endpoint, Shared: false}); err != nil || !known() {
 		t.Errorf("%v: %+v", err, r.Snapshot())
+	}
+	if err := r.Register(Entry{Endpoint: Endpoint{Name: "udev", Address: "/a"}}); err != nil {
+		t.Fatal(err)
+	}
+	if after := New(dir, anywhere, log).Endpoints("onvif"); len(after) != 0 {
+		t.Errorf("an agent without the flag knows %+v", after)
 	}
 }
 
