@@ -330,6 +330,7 @@ func (e ClaimSettled) apply(m *Machine) []Command {
 		return nil
 	}
 	sent := m.settle(inst, e.Slots, claiming, e.Outcome == Written && !e.Kept)
+	inst.believe(e.Record, sent)
 	outdated := e.Gone && inst.recordedAfter(sent)
 	if e.Outcome == Written {
 		inst.retry = retry{}

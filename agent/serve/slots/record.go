@@ -94,6 +94,15 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 	return append(commands, m.rewrite(inst, claims)...)
 }
 
+// believe takes an older record over if it is the response to a request that was sent when a
+// later version was known: a backup of etcd was restored. Otherwise, this node would write what
+// it does not see again and again, until it is restarted.
+func (i *instance) believe(record *Record, sent uint64) {
+	if record != nil && record.Version < sent {
+		i.version = record.Version
+	}
+}
+
 // yields reports whether only an old record says that a container has a slot, which another
 // node owned when the Instance was deleted: that one goes first.
 func (i *instance) yields(number int, s *slot) bool { return i.awaited[number] && s.assumed }

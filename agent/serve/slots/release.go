@@ -238,6 +238,7 @@ func (e ReleaseSettled) apply(m *Machine) []Command {
 		return nil
 	}
 	sent := m.settle(inst, e.Slots, releasing, false)
+	inst.believe(e.Record, sent)
 	if e.Gone && !inst.recordedAfter(sent) {
 		return append(m.deleted(inst), m.resume(inst)...)
 	}
