@@ -42,7 +42,7 @@ func (a *absence) observe(instance *v0.Instance, now time.Time) (state presence,
 		return present, 0
 	case !a.since.IsZero() && now.Sub(a.since) >= departureDelay:
 		return departed, 0 // also when the slots are free: an agent deletes it soon
-	case a.hadNodes && !v0.Held(instance):
+	case !v0.Held(instance) && (a.hadNodes || a.since.IsZero()):
 		a.since = time.Time{}
 		return present, 0 // its last node is lost, and another one may find the device
 	case a.since.IsZero():

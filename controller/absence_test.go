@@ -38,6 +38,10 @@ func TestAbsence(t *testing.T) {
 			{"its last slot is free", 1, nil, "", uncertain, departureDelay - second},
 			{"it has", 5, nil, "", departed, never},
 		},
+		"without nodes and slots at the start": {
+			{"another node may find the device", 0, nil, "", present, never},
+			{"for as long as the Instance is kept", 60, nil, "", present, never},
+		},
 		"a node sees it soon after the start": {
 			{"it may have departed", 0, nil, "a", uncertain, departureDelay},
 			{"it has not", 1, []string{"a"}, "a", present, never},

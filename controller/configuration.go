@@ -57,8 +57,8 @@ func (r configurationReconciler) read(ctx context.Context, name types.Namespaced
 	}, nil
 }
 
-// converge implements parentKind.
-func (r configurationReconciler) converge(ctx context.Context, p *pass) (converge.Outcome, error) {
+// execute implements parentKind.
+func (r configurationReconciler) execute(ctx context.Context, p *pass) (converge.Outcome, error) {
 	configuration := p.configuration
 	if !v0.Active(configuration) {
 		return r.teardown(ctx, p, account(configuration)), nil
@@ -143,9 +143,10 @@ func (r configurationReconciler) trackResources(p *pass) []*problem.Error {
 	for _, kind := range p.compiled.Kinds() {
 		mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if meta.IsNoMatchError(err) {
-			unavailable = append(unavailable, problem.At(place, plan.KindUnavailableError(kind, err)))
+			err = plan.KindUnavailableError(kind, err)
 		}
 		if err != nil {
+			unavailable = append(unavailable, problem.At(place, err))
 			continue
 		}
 		resources = append(resources, mapping.Resource)

@@ -21,25 +21,25 @@ import (
 func crdEvents(
 	cache client.Reader, mapper *kinds.Mapper, memory *memory,
 ) handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
-	changed := func(ctx context.Context, crd *metav1.PartialObjectMetadata) {
+	changed := func(ctx context.Context, crd *metav1.PartialObjectMetadata, deleted bool) {
 		resource, group := kinds.Defined(crd)
 		mapper.Changed(group)
-		memory.informers.Forget(schema.GroupResource{Group: group, Resource: resource})
+		memory.informers.Forget(schema.GroupResource{Group: group, Resource: resource}, deleted)
 		memory.requeueUsers(ctx, cache, group)
 	}
 	return handler.TypedFuncs[*metav1.PartialObjectMetadata, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
 			if !kinds.Preexisting(e.Object, e.IsInInitialList) {
-				changed(ctx, e.Object)
+				changed(ctx, e.Object, false)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
 			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion { // otherwise the watch was interrupted
-				changed(ctx, e.ObjectNew)
+				changed(ctx, e.ObjectNew, e.ObjectOld.UID != e.ObjectNew.UID)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
-			changed(ctx, e.Object)
+			changed(ctx, e.Object, true)
 		},
 	}
 }

@@ -55,8 +55,8 @@ func (r instanceReconciler) read(ctx context.Context, name types.NamespacedName)
 	}, nil
 }
 
-// converge implements parentKind.
-func (r instanceReconciler) converge(ctx context.Context, p *pass) (converge.Outcome, error) {
+// execute implements parentKind.
+func (r instanceReconciler) execute(ctx context.Context, p *pass) (converge.Outcome, error) {
 	instance, configuration := p.instance, p.configuration
 	switch {
 	case instance.DeletionTimestamp != nil:

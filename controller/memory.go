@@ -53,6 +53,8 @@ type record struct {
 	// has an older status, from which the next pass would apply and write again.
 	expected string
 	written  time.Time // zero if there was no write
+	// judged reports that the conditions changed with that write.
+	judged bool
 	// held is a status that was computed but not written yet, first at since; or nil.
 	held  *status
 	since time.Time

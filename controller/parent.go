@@ -20,8 +20,9 @@ import (
 	"akri.sh/akri/controller/templates"
 )
 
-// readAgain is the delay before a parent is read again of which the cache does not have the
-// status yet that was written last.
+// readAgain is the shortest delay before a parent is read again of which the cache does not have
+// the status yet that was written last. The delay grows with the time since then: a watch that
+// lags has enough to do.
 const readAgain = 5 * time.Millisecond
 
 // parentReconciler is what the reconcilers of Instances and Configurations share.
@@ -36,9 +37,9 @@ type parentReconciler struct {
 type parentKind interface {
 	// read reads a parent, from caches only.
 	read(ctx context.Context, name types.NamespacedName) (*pass, error)
-	// converge renders, plans and applies. If the Outcome is pending, there is nothing to
+	// execute renders, plans and applies. If the Outcome is pending, there is nothing to
 	// report.
-	converge(ctx context.Context, p *pass) (converge.Outcome, error)
+	execute(ctx context.Context, p *pass) (converge.Outcome, error)
 	// judge returns the conditions and further fields of the status after an Outcome.
 	judge(ctx context.Context, p *pass, outcome converge.Outcome) ([]metav1.Condition, map[string]any, error)
 }
@@ -79,15 +80,15 @@ func (r *parentReconciler) reconcile(ctx context.Context, kind parentKind, named
 		return reconcile.Result{RequeueAfter: converge.FirstRetry}, nil // until then, its predecessor's objects are in the way
 	}
 	known := r.get(p.parent)
-	if known.awaits(p.object.GetResourceVersion(), time.Now()) {
-		return reconcile.Result{RequeueAfter: readAgain}, nil
+	if now := time.Now(); known.awaits(p.object.GetResourceVersion(), now) {
+		return reconcile.Result{RequeueAfter: max(readAgain, now.Sub(known.written)/2)}, nil
 	}
 	if p.base = p.stored; known.held != nil {
 		p.base = *known.held
 	}
 
 	// 2. Render; 3. plan; 4. apply.
-	outcome, err := kind.converge(ctx, p)
+	outcome, err := kind.execute(ctx, p)
 	if err == nil && !outcome.Pending { // otherwise the watch requeues it when it has synced
 		// 5. Report what has changed.
 		err = r.report(ctx, kind, p, &outcome)

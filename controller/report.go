@@ -136,7 +136,10 @@ func (r *parentReconciler) write(ctx context.Context, p *pass, now status) error
 	}
 	version, err := r.client.PatchStatus(ctx, p.parent, fields)
 	if err == nil && version != "" { // otherwise it no longer exists
-		r.update(p.parent, func(known *record) { known.expected, known.written, known.held = version, time.Now(), nil })
+		judged := !equality.Semantic.DeepEqual(p.stored.Conditions, now.Conditions)
+		r.update(p.parent, func(known *record) {
+			known.expected, known.written, known.judged, known.held = version, time.Now(), judged, nil
+		})
 	}
 	return err
 }

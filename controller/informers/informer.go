@@ -35,8 +35,10 @@ type resourceInformer struct {
 	resource schema.GroupVersionResource
 	log      logr.Logger
 	client   dynamic.ResourceInterface
-	// open is the latest watch; nil while there is none. It belongs to the reflector's goroutine.
-	open watch.Interface
+	// open is the latest watch; nil while there is none. listing is when it began, if it begins
+	// with a list that has not arrived. The reflector uses one of them at a time.
+	open    watch.Interface
+	listing time.Time
 
 	cancel context.CancelFunc
 
@@ -73,6 +75,7 @@ func newInformer(all *Informers, resource schema.GroupVersionResource) *resource
 // list reads the objects, from an API server that cannot send them as a watch. It keeps of each
 // what the store keeps, before it reads the next ones.
 func (r *resourceInformer) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	r.expectList(false)
 	r.open = nil
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, 10*r.all.pace)
@@ -97,6 +100,7 @@ func (r *resourceInformer) list(ctx context.Context, _ metav1.ListOptions) (runt
 func (r *resourceInformer) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	lasts := r.all.pace + rand.N(r.all.pace/3) // so that watches do not end together
 	lists := options.SendInitialEvents != nil && *options.SendInitialEvents
+	r.expectList(lists)
 	if lists {
 		lasts = 10 * r.all.pace
 	}
@@ -106,7 +110,7 @@ func (r *resourceInformer) watch(ctx context.Context, options metav1.ListOptions
 	began := time.Now()
 	events, err := r.client.Watch(ctx, options)
 	if err != nil {
-		r.open = nil
+		r.open, r.listing = nil, time.Time{}
 		r.failed(began, err)
 		return nil, err
 	}
@@ -117,9 +121,21 @@ func (r *resourceInformer) watch(ctx context.Context, options metav1.ListOptions
 	return events, nil
 }
 
+// expectList is called before a list or watch, which may begin with a list. If the list of the
+// former one has not arrived, that one has failed, although client-go saw no error.
+func (r *resourceInformer) expectList(lists bool) {
+	if !r.listing.IsZero() {
+		r.failed(r.listing, errSilent)
+	}
+	if r.listing = (time.Time{}); lists {
+		r.listing = time.Now()
+	}
+}
+
 // listed is called after each list. The first one means that the informer has synced. That a
 // list arrives does not prove that the resource can be watched.
 func (r *resourceInformer) listed() {
+	r.listing = time.Time{}
 	if r.open != nil {
 		time.AfterFunc(r.all.pace, r.open.Stop)
 	}

@@ -236,10 +236,10 @@ func (i *Informers) RecordApplied(
 // Await sets the objects whose deletion a parent is notified of from now on, although it
 // does not own them: a template of it renders them, and leaves them to their owner while they
 // exist. An empty list ends that.
-func (i *Informers) Await(parent ownership.Parent, objects []Name) {
+func (i *Informers) Await(parent ownership.Parent, names []Name) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.awaited[parent.ByName()] = objects; len(objects) == 0 {
+	if i.awaited[parent.ByName()] = names; len(names) == 0 {
 		delete(i.awaited, parent.ByName())
 	}
 }
@@ -254,8 +254,8 @@ type Name struct {
 func (i *Informers) gone(resource schema.GroupVersionResource, isGone func(types.NamespacedName) bool) {
 	i.mu.Lock()
 	var parents []ownership.Parent
-	for parent, objects := range i.awaited {
-		if slices.ContainsFunc(objects, func(object Name) bool { return object.Resource == resource && isGone(object.NamespacedName) }) {
+	for parent, names := range i.awaited {
+		if slices.ContainsFunc(names, func(name Name) bool { return name.Resource == resource && isGone(name.NamespacedName) }) {
 			parents = append(parents, parent)
 		}
 	}
@@ -265,14 +265,14 @@ func (i *Informers) gone(resource schema.GroupVersionResource, isGone func(types
 	}
 }
 
-// Forget ends the watches of a resource, in all versions. A parent that asks for it again
-// gets a new watch, which finds out what is served now, and does not wait out the back-off of
-// the old one.
-func (i *Informers) Forget(resource schema.GroupResource) {
+// Forget ends the watches of a resource, in all versions: those that do not work, and all of them
+// if it was deleted. A parent that asks for it again gets a new watch, which finds out what is
+// served now, and does not wait out the back-off of the old one.
+func (i *Informers) Forget(resource schema.GroupResource, deleted bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for version := range i.watched {
-		if version.GroupResource() == resource {
+	for version, known := range i.watched {
+		if version.GroupResource() == resource && (deleted || !known.state().Synced) {
 			i.stop(version)
 		}
 	}

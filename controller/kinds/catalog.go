@@ -18,7 +18,9 @@ type catalog struct {
 	// err is why the discovery failed, and failed those API groups whose server did not answer.
 	err    error
 	failed map[string]error
-	began  time.Time // when the discovery began
+	// began is when the discovery began, and ended when it ended: who had to wait for it must not
+	// find that it is too old by then.
+	began, ended time.Time
 }
 
 // download asks the API server for all that it serves: with two requests, or with one

@@ -40,6 +40,12 @@ func Preexisting(crd *metav1.PartialObjectMetadata, isInInitialList bool) bool {
 	return isInInitialList && time.Since(crd.CreationTimestamp.Time) > settling
 }
 
+// version returns the resourceVersion of a CustomResourceDefinition.
+func version(object any) string {
+	crd, _ := object.(*metav1.PartialObjectMetadata)
+	return crd.GetResourceVersion()
+}
+
 // Watch calls [Mapper.Changed] for the CustomResourceDefinitions that a cache sees.
 func (m *Mapper) Watch(ctx context.Context, informers cache.Informers) error {
 	changed := func(object any) {
@@ -59,7 +65,11 @@ func (m *Mapper) Watch(ctx context.Context, informers cache.Informers) error {
 					changed(crd)
 				}
 			},
-			UpdateFunc: func(_, object any) { changed(object) },
+			UpdateFunc: func(before, now any) {
+				if version(before) != version(now) { // otherwise the watch was interrupted
+					changed(now)
+				}
+			},
 			DeleteFunc: changed,
 		})
 	}

@@ -13,7 +13,8 @@
 // and lists for kinds, which the API server rejects in objects: they would be second names
 // in permissions and policies.
 //
-// Always: one discovery at a time; a kind that was found is forgotten only after a
+// Always: one discovery at a time. A kind that was found is forgotten only after a
 // CustomResourceDefinition of its group has changed, not because an API server that is
-// starting does not list it yet; until then it waits for no discovery. Never: a goroutine.
+// starting does not list it yet, and until then it waits for no discovery. In the half minute
+// after a change, what is found is not remembered: discovery may lag. Never: a goroutine.
 package kinds

@@ -126,7 +126,7 @@ func (m *Mapper) catalog() *catalog {
 		if known.err != nil || known.began.Sub(changed) < settling {
 			lasts = shortAge
 		}
-		if time.Since(known.began) < lasts {
+		if time.Since(known.ended) < lasts {
 			return known
 		}
 	}
@@ -134,7 +134,7 @@ func (m *Mapper) catalog() *catalog {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	m.latest = m.discover(ctx)
-	m.latest.began = began
+	m.latest.began, m.latest.ended = began, time.Now()
 	return m.latest
 }
 

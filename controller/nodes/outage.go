@@ -62,8 +62,13 @@ func (all outages) observe(node string, now status, at time.Time) *outage {
 		return nil
 	case current == nil || current.status != now:
 		all.forget(at)
-		current = &outage{status: now, since: at, attempts: map[types.UID]attempt{}}
-		all[node] = current
+		next := &outage{status: now, since: at, attempts: map[types.UID]attempt{}}
+		if current != nil { // what was removed and added again is still backed off from
+			for object, known := range current.attempts {
+				next.attempts[object] = attempt{removals: known.removals}
+			}
+		}
+		current, all[node] = next, next
 	}
 	return current
 }

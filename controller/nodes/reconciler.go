@@ -70,7 +70,9 @@ func (r *reconciler) removeLost(
 ) (next time.Time, err error) {
 	var objects []client.Object
 	for i := range instances {
-		objects = append(objects, &instances[i])
+		if instances[i].DeletionTimestamp == nil {
+			objects = append(objects, &instances[i])
+		}
 	}
 	if node == nil {
 		var configurations v0.ConfigurationList

@@ -80,10 +80,11 @@ func setup[T client.Object](
 	calls := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](delay, limit) // counts them
 	c, err := controller.New(name, mgr, controller.Options{
 		Reconciler: reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-			calls.When(request)
 			object := create()
-			object.SetNamespace(request.Namespace)
-			object.SetName(request.Name)
+			if err := mgr.GetCache().Get(ctx, request.NamespacedName, object); err != nil {
+				return reconcile.Result{}, client.IgnoreNotFound(err)
+			}
+			calls.When(request)
 			return reconcile.Result{}, remove(ctx, object)
 		}),
 		SkipNameValidation: new(true), // tests run several managers in one process

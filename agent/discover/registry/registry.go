@@ -357,8 +357,8 @@ func (r *Registry) notify(endpoint Endpoint, known bool) {
 }
 
 // save writes the endpoints to the file, except those that this process configures or serves
-// itself, and those on the network, whose address may soon be somebody else's. The caller holds mu, which keeps the files in the order of the changes; the file is
-// small and local.
+// itself, and those on the network, whose address may soon be somebody else's. The caller holds
+// mu, which keeps the files in the order of the changes; the file is small and local.
 func (r *Registry) save() {
 	var entries []Entry
 	for _, endpoint := range slices.SortedFunc(maps.Keys(r.records), Endpoint.Compare) {

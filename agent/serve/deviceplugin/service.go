@@ -8,20 +8,21 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/internal/backoff"
 	"akri.sh/akri/internal/text"
 )
 
 const (
-	// coalesce is how long changes of a list are gathered before it is sent: the kubelet
-	// writes its checkpoint to disk for each list.
+	// coalesce is how long changes of a list are debounced before it is sent.
 	coalesce = 50 * time.Millisecond
+	// listBurst is how many lists may exceed listRate.
+	listBurst = 10
 	// flushTimeout bounds how long a refusal waits for a list to be sent.
 	flushTimeout = 200 * time.Millisecond
 	// refusalDelay is the time between sending a list and refusing an Allocate.
@@ -31,6 +32,11 @@ const (
 	// maxShownID bounds the bytes that a message shows of an ID that was never listed.
 	maxShownID = 100
 )
+
+// listRate bounds the lists per second of a device that flaps: the kubelet writes its
+// checkpoint to disk for each. A list that a call waits for is sent at once. It is a
+// variable for tests.
+var listRate rate.Limit = 1
 
 // allocator decides the calls of the kubelet.
 type allocator interface {
@@ -51,10 +57,12 @@ type service struct {
 	plugin.UnimplementedDevicePluginServer
 	resource  slots.Resource
 	allocator allocator
+	lists     *rate.Limiter
 
 	mu      sync.Mutex
 	list    []slots.Health
 	version int // of list
+	urgent  int // version of list that a call waits for
 	sent    map[string]bool
 	sentV   int           // version of the list in sent
 	ended   bool          // the current list is the last
@@ -63,7 +71,10 @@ type service struct {
 }
 
 func newService(resource slots.Resource, a allocator) *service {
-	return &service{resource: resource, allocator: a, sent: map[string]bool{}, changed: make(chan struct{})}
+	return &service{
+		resource: resource, allocator: a, lists: rate.NewLimiter(listRate, listBurst), sent: map[string]bool{},
+		changed: make(chan struct{}),
+	}
 }
 
 // update changes the service and wakes those that wait.
@@ -113,6 +124,7 @@ func (s *service) sendUnhealthy() {
 		}
 		s.list, s.ended = list, true
 		s.version++
+		s.urgent = s.version
 		connected = s.sentV > 0
 	})
 	if connected {
@@ -120,13 +132,16 @@ func (s *service) sendUnhealthy() {
 	}
 }
 
-// flush returns when the list has been sent, or after flushTimeout.
+// flush sends the list without waiting for further changes. It returns when the list
+// has been sent, or after flushTimeout.
 func (s *service) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
-	s.mu.Lock()
-	want := s.version
-	s.mu.Unlock()
+	var want int
+	s.update(func() {
+		want = s.version
+		s.urgent = want
+	})
 	s.wait(ctx, func() bool { return s.sentV >= want })
 }
 
@@ -134,7 +149,10 @@ func (s *service) flush(ctx context.Context) {
 // sent and the kubelet has had time to read it. The wait is bounded.
 func (s *service) announceRefusal(ctx context.Context) {
 	s.flush(ctx)
-	backoff.Sleep(ctx, refusalDelay)
+	select {
+	case <-time.After(refusalDelay):
+	case <-ctx.Done():
+	}
 }
 
 func (s *service) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugin.DevicePluginOptions, error) {
@@ -150,8 +168,9 @@ func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListA
 		if !s.wait(stream.Context(), func() bool { return s.version != sentVersion }) {
 			return nil
 		}
-		if sentVersion >= 0 && !backoff.Sleep(stream.Context(), coalesce) {
-			return nil
+		// Also after a change during Send: a device that flaps must not evade the limit.
+		if sentVersion >= 0 {
+			s.gather(stream.Context())
 		}
 		version, response := s.take()
 		if err := stream.Send(response); err != nil {
@@ -175,6 +194,23 @@ func (s *service) connected() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams > 0
+}
+
+// gather waits for further changes of the list, unless a call waits for it.
+func (s *service) gather(ctx context.Context) {
+	urgent := func() bool { return s.urgent == s.version || s.urgent > s.sentV }
+	s.mu.Lock()
+	now := urgent()
+	s.mu.Unlock()
+	if now {
+		return
+	}
+	turn := s.lists.Reserve()
+	quiet, cancel := context.WithTimeout(ctx, max(coalesce, turn.Delay()))
+	defer cancel()
+	if s.wait(quiet, urgent) || ctx.Err() != nil {
+		turn.Cancel() // unless it has passed: the next list can have it
+	}
 }
 
 // take returns the list to send. From now on, calls may name only its ids: a removed
