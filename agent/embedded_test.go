@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +17,7 @@ import (
 	"akri.sh/akri/agent/discover/hostpaths"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/debugecho"
 	"akri.sh/akri/discovery/embeddable"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/udev"
@@ -137,4 +140,69 @@ func TestEmbeddedHandlers(t *testing.T) {
 			stopAgent()
 		})
 	}
+}
+
+// An operator moves a handler from its DaemonSet into the agent, and back. Meanwhile two
+// handlers have one name. No Instance changes.
+func TestMoveOfAHandler(t *testing.T) {
+	w := newWorld(t)
+	a := w.node("a")
+	echo := embeddable.DebugEcho(true, a.availability)
+	online := func() bool {
+		devices := a.sink.of(w.namespace, "echo")
+		return len(devices) == 2 && devices[0].Online && devices[1].Online
+	}
+	// answers reports whether the handler at a socket answers.
+	answers := func(name string) bool {
+		connection, err := net.Dial("unix", filepath.Join(a.directory, name))
+		if err == nil {
+			connection.Close()
+		}
+		return err == nil
+	}
+
+	stopAgent, stopOutside := a.startAgent(), a.startOutside(echo)
+	w.configure("echo", "descriptions: [foo0, foo1]", nil)
+	before := versions(w.awaitDevices("foo0", "foo1"))
+	stopAgent()
+	a.embedded, a.metrics, *a.sink = []embeddable.Handler{echo}, freeAddress(t), recorder{}
+	stopAgent = a.startAgent()
+	w.eventually("both handlers are used", func() bool {
+		_, text := get(a.metrics, "/metrics")
+		return strings.Contains(text, `akri_discovery_handlers{discovery_handler_name="debugEcho",state="Active"} 2`) && online()
+	})
+	for _, socket := range []string{debugecho.Name + ".sock", debugecho.Name + ".embedded"} {
+		if !answers(socket) {
+			t.Errorf("%s does not answer while both run", socket)
+		}
+	}
+	_, text := get(a.metrics, "/metrics")
+	if want := `akri_handler_devices{discovery_handler_name="debugEcho"} 2`; !strings.Contains(text, want) {
+		t.Errorf("the metrics lack %s:\n%s", want, text)
+	}
+	if devices := a.sink.of(w.namespace, "echo"); len(devices) != 2 {
+		t.Errorf("two handlers offer %v", devices)
+	}
+
+	stopOutside()
+	w.eventually("only the handler in the agent is used", func() bool {
+		_, text := get(a.metrics, "/metrics")
+		return strings.Contains(text, `akri_discovery_streams{discovery_handler_name="debugEcho",state="open"} 1`) && online()
+	})
+	stopOutside = a.startOutside(echo)
+	w.eventually("both handlers are used again", func() bool {
+		_, text := get(a.metrics, "/metrics")
+		return strings.Contains(text, `akri_discovery_streams{discovery_handler_name="debugEcho",state="open"} 2`)
+	})
+	stopAgent()
+	a.embedded, *a.sink = nil, recorder{}
+	stopAgent = a.startAgent()
+	w.eventually("the handler in its own process is used", online)
+	if after := versions(w.instances()); !maps.Equal(before, after) {
+		t.Errorf("the move wrote Instances:\nbefore %v\nafter  %v", before, after)
+	}
+	a.setAvailability("OFFLINE") // the handler that is gone does not keep the devices
+	w.awaitDevices()
+	stopAgent()
+	stopOutside()
 }

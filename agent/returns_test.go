@@ -78,6 +78,31 @@ func TestFirstListsOfAHandlerThatRestarts(t *testing.T) {
 	n.awaitDevices()
 }
 
+// An agent that restarts together with its handlers keeps what their first lists lack, and
+// offers what they have.
+func TestFirstListsAfterAnAgentRestarts(t *testing.T) {
+	n := newWorld(t).returning(t)
+	stopAgent, stopHandler := n.startAgent(), n.startHandler()
+	n.send("front", "back")
+	before := versions(n.awaitDevices("front", "back"))
+	stopAgent()
+	stopHandler()
+	*n.sink = recorder{}
+	n.startAgent()
+	n.startHandler()
+	n.send("back")
+	n.awaitOnline(map[string]bool{"front": false, "back": true})
+	n.send("back", "side")
+	n.awaitOnline(map[string]bool{"front": false, "back": true, "side": true})
+	n.send("front", "back")
+	n.awaitOnline(map[string]bool{"front": true, "back": true})
+	if after := versions(n.awaitDevices("front", "back")); !maps.Equal(after, before) {
+		t.Errorf("the Instances are %v, and were %v before the restart", after, before)
+	}
+	n.send("front")
+	n.awaitDevices("front")
+}
+
 // A local device that is away within its grace period keeps its Instance, also if it comes back
 // with another device file. Containers get no slot meanwhile. One that stays away is gone.
 func TestALocalDeviceIsAwayForAMoment(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // TestNoWildcards reads every rendered rule.
@@ -440,5 +441,49 @@ func TestCheck(t *testing.T) {
 		if !slices.ContainsFunc(hooks, func(hook *releasev1.Hook) bool { return strings.Contains(hook.Manifest, want+"\n") }) {
 			t.Errorf("%s: no hook has %s", values, want)
 		}
+	}
+}
+
+// TestCheckMayUseTheHandler checks that helm test brings the permission to use debugEcho, which
+// the webhook may require.
+func TestCheckMayUseTheHandler(t *testing.T) {
+	type reference struct{ Kind, Name, Namespace string }
+	hooks, err := release().Hooks(parse(t, "webhook: {args: [--authorize-discovery-handlers]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var may, bound bool
+	for _, hook := range hooks {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name, Namespace string }
+			Rules    []struct{ APIGroups, Resources, ResourceNames, Verbs []string }
+			RoleRef  reference
+			Subjects []reference
+			Spec     struct{ ServiceAccountName string }
+		}
+		if err := yaml.Unmarshal([]byte(hook.Manifest), &o); err != nil {
+			t.Fatal(err)
+		}
+		if o.Metadata.Name != "akri-check" || o.Metadata.Namespace != "akri-system" {
+			continue
+		}
+		switch o.Kind {
+		case "Role":
+			may = slices.ContainsFunc(o.Rules, func(rule struct{ APIGroups, Resources, ResourceNames, Verbs []string }) bool {
+				return slices.Equal(rule.APIGroups, []string{"akri.sh"}) && slices.Equal(rule.Resources, []string{"discoveryhandlers"}) &&
+					slices.Equal(rule.ResourceNames, []string{"debugEcho"}) && slices.Equal(rule.Verbs, []string{"use"})
+			})
+		case "RoleBinding":
+			bound = o.RoleRef.Kind == "Role" && o.RoleRef.Name == "akri-check" &&
+				slices.Contains(o.Subjects, reference{"ServiceAccount", "akri-check", "akri-system"})
+		case "Pod":
+			if o.Spec.ServiceAccountName != "akri-check" {
+				t.Errorf("the Pod's ServiceAccount is %q", o.Spec.ServiceAccountName)
+			}
+		}
+	}
+	if !may || !bound {
+		t.Errorf("a Role permits to use debugEcho: %v; it is bound to the Pod's ServiceAccount: %v", may, bound)
 	}
 }

@@ -66,8 +66,8 @@ func TestTracker(t *testing.T) {
 			p := &player{bench: newBench(t, tc.details)}
 			for part := range strings.SplitSeq(tc.script, ";") {
 				count, steps, isLoop := strings.Cut(part, "x ")
-				times := 1
-				if times, _ = strconv.Atoi(strings.TrimSpace(count)); !isLoop {
+				times, _ := strconv.Atoi(strings.TrimSpace(count))
+				if !isLoop {
 					times, steps = 1, part
 				}
 				for range times {

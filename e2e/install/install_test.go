@@ -109,6 +109,7 @@ func TestRelease(t *testing.T) {
 	w.step("the tests of the release", w.testRelease)
 	w.step("an upgrade with a Configuration in the values", func(t *testing.T) { w.testConfigurations(t, values) })
 	w.step("a rollback to the first revision, which lacks the Configuration", w.testFirstRevision)
+	w.step("the webhook is down", func(t *testing.T) { w.testWebhookDown(t, b) })
 	w.step("uninstall", func(t *testing.T) {
 		w.testUninstall(t)
 		w.assertUntouched(b)

@@ -1,6 +1,6 @@
 // Package kubelettest is a stub of the kubelet for device plugins: the device manager
-// with both registration paths, admission of Pods with one Allocate per container,
-// and the podresources list, on real Unix sockets. An API server may know the Pods.
+// with the plugin watcher, admission of Pods with one Allocate per container, and the
+// podresources list, on real Unix sockets. An API server may know the Pods.
 //
 // It behaves as kubelet 1.37.1 was observed to, including its pitfalls:
 //

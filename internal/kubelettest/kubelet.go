@@ -159,7 +159,7 @@ func (k *Kubelet) start() {
 	k.mu.Unlock()
 
 	k.serve("pod-resources/kubelet.sock", func(s *grpc.Server) { podresources.RegisterPodResourcesListerServer(s, &lister{k: k}) })
-	k.serve("device-plugins/kubelet.sock", func(s *grpc.Server) { plugin.RegisterRegistrationServer(s, &registration{k: k, ctx: ctx}) })
+	k.serve("device-plugins/kubelet.sock", func(*grpc.Server) {}) // of the other way to register, which Akri does not use
 	k.running.Go(func() { k.scan(ctx) })
 }
 

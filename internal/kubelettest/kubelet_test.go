@@ -2,6 +2,7 @@ package kubelettest_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"path/filepath"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	corev1 "k8s.io/api/core/v1"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"akri.sh/akri/internal/kubelettest"
@@ -23,9 +25,33 @@ const resource = "akri.sh/cam"
 // naive is a plugin that removes an id from its list when a call names it.
 type naive struct {
 	plugin.UnimplementedDevicePluginServer
-	k     *kubelettest.Kubelet
-	drops bool
-	lists chan []string
+	registration.UnimplementedRegistrationServer
+	k        *kubelettest.Kubelet
+	drops    bool
+	lists    chan []string
+	statuses chan *registration.RegistrationStatus // if not nil, the test receives them
+}
+
+func (n *naive) GetInfo(context.Context, *registration.InfoRequest) (*registration.PluginInfo, error) {
+	return &registration.PluginInfo{
+		Type: registration.DevicePlugin, Name: resource, SupportedVersions: []string{plugin.Version},
+	}, nil
+}
+
+// NotifyRegistrationStatus fails if the test receives the statuses, so that the kubelet
+// registers the socket again.
+func (n *naive) NotifyRegistrationStatus(
+	ctx context.Context, outcome *registration.RegistrationStatus,
+) (*registration.RegistrationStatusResponse, error) {
+	if n.statuses == nil {
+		return &registration.RegistrationStatusResponse{}, nil
+	}
+	select {
+	case n.statuses <- outcome:
+		return nil, errors.New("again")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (n *naive) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugin.DevicePluginOptions, error) {
@@ -57,31 +83,21 @@ func (n *naive) Allocate(_ context.Context, r *plugin.AllocateRequest) (*plugin.
 	return &plugin.AllocateResponse{ContainerResponses: make([]*plugin.ContainerAllocateResponse, len(r.ContainerRequests))}, nil
 }
 
-// serve registers a plugin with the registration service.
-func serve(t *testing.T, k *kubelettest.Kubelet, drops bool) {
+// serve puts a plugin where the kubelet finds it.
+func serve(t *testing.T, k *kubelettest.Kubelet, n *naive) {
 	t.Helper()
-	n := &naive{k: k, drops: drops, lists: make(chan []string, 2)}
+	n.k, n.lists = k, make(chan []string, 2)
 	n.lists <- []string{"a", "b"}
-	listener, err := net.Listen("unix", filepath.Join(k.Dir(), "device-plugins", "naive.sock"))
+	listener, err := net.Listen("unix", filepath.Join(k.Dir(), "plugins_registry", "naive.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer()
 	plugin.RegisterDevicePluginServer(server, n)
+	registration.RegisterRegistrationServer(server, n)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	if err := register(t, k); err != nil {
-		t.Fatal(err)
-	}
 	k.Await(resource, func(devices map[string]string) bool { return len(devices) == 2 })
-}
-
-func register(t *testing.T, k *kubelettest.Kubelet) error {
-	t.Helper()
-	_, err := plugin.NewRegistrationClient(dial(t, k, "device-plugins/kubelet.sock")).Register(t.Context(), &plugin.RegisterRequest{
-		Version: plugin.Version, Endpoint: "naive.sock", ResourceName: resource,
-	})
-	return err
 }
 
 func dial(t *testing.T, k *kubelettest.Kubelet, socket string) *grpc.ClientConn {
@@ -97,7 +113,7 @@ func dial(t *testing.T, k *kubelettest.Kubelet, socket string) *grpc.ClientConn 
 func TestRemovedIDCrashesTheKubelet(t *testing.T) {
 	for _, drops := range []bool{false, true} {
 		k := kubelettest.Start(t, kubelettest.Options{MayCrash: drops})
-		serve(t, k, drops)
+		serve(t, k, &naive{drops: drops})
 		if err := k.Admit(kubelettest.Pod("p", resource, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +127,7 @@ func TestRemovedIDCrashesTheKubelet(t *testing.T) {
 // plain init container, and that only the next container is listed.
 func TestInitContainersAreOfferedAgain(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{})
-	serve(t, k, false)
+	serve(t, k, &naive{})
 	pod := kubelettest.Pod("p", resource, 1)
 	pod.Spec.InitContainers = []corev1.Container{kubelettest.Container("init", resource, 1)}
 	if err := k.Admit(pod); err != nil {
@@ -134,12 +150,18 @@ func TestInitContainersAreOfferedAgain(t *testing.T) {
 // connected cannot be used until the kubelet restarts.
 func TestConnectedNameIsLost(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{})
-	serve(t, k, false)
-	if err := register(t, k); err == nil {
+	n := &naive{statuses: make(chan *registration.RegistrationStatus)}
+	serve(t, k, n)
+	if first := <-n.statuses; !first.GetPluginRegistered() {
+		t.Errorf("the first registration: %s", first.GetError())
+	}
+	if second := <-n.statuses; second.GetPluginRegistered() {
 		t.Error("a connected name was registered again")
 	}
 	k.Drop(resource)
-	if err := register(t, k); err == nil {
-		t.Error("a lost name was registered again")
+	for range 2 { // the first may have begun before
+		if next := <-n.statuses; next.GetPluginRegistered() {
+			t.Error("a lost name was registered again")
+		}
 	}
 }

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	pluginregistration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
@@ -40,21 +38,7 @@ func (p *pluginState) close() {
 	}
 }
 
-type registration struct {
-	plugin.UnimplementedRegistrationServer
-	k   *Kubelet
-	ctx context.Context
-}
-
-func (r *registration) Register(_ context.Context, request *plugin.RegisterRequest) (*plugin.Empty, error) {
-	path := filepath.Join(r.k.dir, "device-plugins", request.GetEndpoint())
-	if err := r.k.connect(r.ctx, request.GetResourceName(), path); err != nil {
-		return nil, status.Error(codes.Unknown, err.Error())
-	}
-	return &plugin.Empty{}, nil
-}
-
-// connect serves both registration paths: it reads the options and opens the stream.
+// connect registers a plugin: it reads the options and opens the stream.
 // A second registration of a name replaces the first.
 func (k *Kubelet) connect(ctx context.Context, resource, path string) error {
 	conn, err := grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
