@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,13 @@ func (k *slowKernel) read(file string, _ int64) (string, error) {
 	k.reads = append(k.reads, answer)
 	k.mu.Unlock()
 	return <-answer, nil
+}
+
+// asked returns the reads so far, in their order.
+func (k *slowKernel) asked() []chan string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.reads)
 }
 
 // infoOf returns what identifies a new file.
@@ -61,10 +69,10 @@ func TestStuckReads(t *testing.T) {
 		want("none is late", "value", nil)
 		readers.Wait()
 		want("all are late", "", errStuck)
-		kernel.reads[0] <- "answer"
+		kernel.asked()[0] <- "answer"
 		synctest.Wait()
 		want("one has returned", "value", nil)
-		for _, each := range kernel.reads[1:] {
+		for _, each := range kernel.asked()[1:] {
 			each <- "answer"
 		}
 	})
@@ -78,17 +86,19 @@ func TestLateAnswers(t *testing.T) {
 		var kernel slowKernel
 		r, one, other := newReader(kernel.read), infoOf(t), infoOf(t)
 		answer := func(number int, text string) {
-			kernel.reads[number-1] <- text
+			kernel.asked()[number-1] <- text
 			synctest.Wait()
 		}
 		want := func(what string, info os.FileInfo, want string, reads int) {
 			t.Helper()
 			got, err := r.content("file", info, 10)
-			if (err == nil) != (want != "") || err != nil && !errors.Is(err, errTimeout) || got != want || len(kernel.reads) != reads {
-				t.Errorf("%s: %q, %v after %d reads; want %q after %d", what, got, err, len(kernel.reads), want, reads)
+			if (err == nil) != (want != "") || err != nil && !errors.Is(err, errTimeout) || got != want || len(kernel.asked()) != reads {
+				t.Errorf("%s: %q, %v after %d reads; want %q after %d", what, got, err, len(kernel.asked()), want, reads)
 			}
 		}
-		inTime := func(number int, text string) { time.AfterFunc(r.timeout/2, func() { kernel.reads[number-1] <- text }) }
+		inTime := func(number int, text string) {
+			time.AfterFunc(r.timeout/2, func() { kernel.asked()[number-1] <- text })
+		}
 		want("no answer in time", one, "", 1)
 		want("still none", one, "", 1)
 		inTime(2, "2")

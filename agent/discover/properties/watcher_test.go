@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,10 +151,10 @@ func TestForbiddenIsAskedRarely(t *testing.T) {
 	defer func(before []utilruntime.ErrorHandler) { utilruntime.ErrorHandlers = before }(utilruntime.ErrorHandlers)
 	utilruntime.ErrorHandlers = nil // one of them waits by the time outside
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		var asked atomic.Int32
 		client, err := core.NewClient(&rest.Config{Host: "http://api.test", QPS: -1, Transport: apitest.RoundTripper(
 			func(r *http.Request) (*http.Response, error) {
-				asked++
+				asked.Add(1)
 				body := `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`
 				return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
 					Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
@@ -168,9 +169,9 @@ func TestForbiddenIsAskedRarely(t *testing.T) {
 			within     time.Duration
 			from, upTo int
 		}{{10 * time.Second, 3, 10}, {time.Hour, 20, 60}, {time.Hour, 20, 45}} {
-			before := asked
+			before := asked.Load()
 			time.Sleep(tc.within)
-			if n := asked - before; n < tc.from || n > tc.upTo {
+			if n := int(asked.Load() - before); n < tc.from || n > tc.upTo {
 				t.Errorf("asked %d times in %s, want %d to %d", n, tc.within, tc.from, tc.upTo)
 			}
 		}
