@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -141,10 +140,7 @@ func (r configurationReconciler) trackResources(p *pass) []*problem.Error {
 	var resources []schema.GroupVersionResource
 	var unavailable []*problem.Error
 	for _, kind := range p.compiled.Kinds() {
-		mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if meta.IsNoMatchError(err) {
-			err = plan.KindUnavailableError(kind, err)
-		}
+		mapping, err := plan.Mapping(r.mapper, kind)
 		if err != nil {
 			unavailable = append(unavailable, problem.At(place, err))
 			continue

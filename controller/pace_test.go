@@ -9,7 +9,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// conditionsOf returns conditions of which the first is Applied, the second Ready, and so on.
+// conditionsOf returns the conditions with their types set in order: Applied, Ready, and so on.
 func conditionsOf(conditions ...metav1.Condition) []metav1.Condition {
 	kinds := []string{v0.ConditionApplied, v0.ConditionReady, v0.ConditionAccepted, v0.ConditionDiscovering}
 	for i := range conditions {

@@ -20,8 +20,8 @@ import (
 	"akri.sh/akri/controller/templates"
 )
 
-// readAgain is the shortest delay before a parent is read again of which the cache does not have
-// the status yet that was written last. The delay grows with the time since then: a watch that
+// readAgain is the shortest delay before a parent is read again while the cache does not have its
+// latest status. The delay grows with the time since that status was written, because a watch that
 // lags has enough to do.
 const readAgain = 5 * time.Millisecond
 

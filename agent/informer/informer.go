@@ -53,8 +53,8 @@ type Informer struct {
 
 // Core returns an informer of objects of the core API, which have the type of the example.
 // It calls attempted with the result of each list, and of each attempt to begin a watch; the
-// next attempt waits until attempted returns. Informers that share a turn list one after the other, because each object may have a
-// megabyte, although little of it is kept.
+// next attempt waits until attempted returns. Informers that share a turn list one after the
+// other, because each object may have a megabyte, although little of it is kept.
 func Core[T object](
 	client rest.Interface, resource, namespace string, selector fields.Selector, turn *sync.Mutex, attempted func(context.Context, error),
 	example T, reduce func(T) metav1.Object, handler cache.ResourceEventHandler,

@@ -30,7 +30,7 @@ func metadataDiffers(before, after *v0.Instance) bool {
 // over all devices of the Configuration. They concern a node that is not listed, because it
 // has lost the device: when its last slot is free, it leaves the selection or deletes the
 // Instance. The others see who is the author, and what that says. If the watch was interrupted,
-// two changes may come as one, of which the second has reverted what this node wrote.
+// it may deliver two changes as one, and the second may have reverted what this node wrote.
 func concerns(before, after *v0.Instance, node string) bool {
 	if after.Generation > before.Generation+1 || !slices.Contains(before.Spec.Nodes, node) || !slices.Contains(after.Spec.Nodes, node) {
 		return true

@@ -66,6 +66,9 @@ func newInformer(all *Informers, resource schema.GroupVersionResource) *resource
 		TypeDescription: resource.GroupResource().String(),
 		Backoff:         &wait.Backoff{Duration: all.pace / 36, Cap: all.pace / 6, Steps: 5, Factor: 2, Jitter: 1},
 	})
+	// To client-go, a watch that is stopped may look like an internal error of the API server, after
+	// which it would list all objects again instead of beginning the next watch.
+	reflector.MaxInternalErrorRetryDuration = all.pace
 	ctx, cancel := context.WithCancel(all.ctx)
 	r.cancel = cancel
 	go reflector.RunWithContext(klog.NewContext(ctx, logr.Discard())) // its own log would repeat each failure

@@ -34,8 +34,10 @@ type watching struct {
 	api       dynamic.ResourceInterface
 	namespace string
 
-	// requests counts those of the Informers; serve, if set, responds to them.
+	// requests counts those of the Informers, and lists those of them that ask for all objects;
+	// serve, if set, responds to them.
 	requests atomic.Int64
+	lists    atomic.Int64
 	serve    atomic.Pointer[serverFunc]
 
 	mu       sync.Mutex
@@ -59,6 +61,9 @@ func watchWith(t *testing.T, pace time.Duration) *watching {
 	direct := transport.Transport
 	transport.Transport = apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
 		w.requests.Add(1)
+		if query := request.URL.Query(); query.Get("sendInitialEvents") == "true" || query.Get("watch") == "" {
+			w.lists.Add(1)
+		}
 		if serve := w.serve.Load(); serve != nil {
 			return (*serve)(request)
 		}
@@ -235,6 +240,21 @@ func TestFieldsDigest(t *testing.T) {
 		if digest() != before {
 			t.Errorf("%s: the digest is not that of the repair", name)
 		}
+	}
+}
+
+// The watch that begins with a list ends before long. The next one goes on where it has ended:
+// nothing is listed again.
+func TestObjectsAreListedOnce(t *testing.T) {
+	w := watchWith(t, quick)
+	names := []string{"configmaps", "endpoints", "pods", "podtemplates", "replicationcontrollers", "secrets", "serviceaccounts", "services"}
+	for _, name := range names {
+		w.Ensure(schema.GroupVersionResource{Version: "v1", Resource: name}, w.parent("a"))
+	}
+	want := int64(len(names))
+	w.eventually("all watches have begun again, twice", func() bool { return w.requests.Load() >= 3*want })
+	if got := w.lists.Load(); got != want {
+		t.Errorf("%d lists of %d resources", got, want)
 	}
 }
 

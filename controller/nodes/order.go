@@ -55,7 +55,7 @@ func (r *reconciler) reorder(ctx context.Context, instances []v0.Instance) error
 			jsonpatch.Test("/metadata/resourceVersion", instance.ResourceVersion), // or a claim may have been written
 			jsonpatch.Replace("/spec/nodes", ordered),
 		}), owner)
-		if err = explainConflict(err); err != nil { // also if only the status has changed meanwhile, of which no event comes here
+		if err = explainConflict(err); err != nil { // a change of the status alone is a conflict, too, and causes no event here
 			errs = append(errs, fmt.Errorf("move nodes of Instance %s: %w", client.ObjectKeyFromObject(instance), err))
 			continue
 		}

@@ -55,12 +55,9 @@ func Desire(
 
 func desire(mapper meta.RESTMapper, policy confine.Policy, parent ownership.Parent, object templating.Object) (Desired, error) {
 	kind := (&unstructured.Unstructured{Object: object.Content}).GroupVersionKind()
-	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return Desired{}, KindUnavailableError(kind, err)
-	}
+	mapping, err := Mapping(mapper, kind)
 	if err != nil {
-		return Desired{}, fmt.Errorf("look up the resource of %s: %w", kind, err)
+		return Desired{}, err
 	}
 	if err := policy.Object(kind, namespaced(mapping), object.Content, object.Directives.OnConflict, parent.Namespace); err != nil {
 		return Desired{}, err
@@ -135,6 +132,19 @@ func withoutLabels(value any) any {
 		return cleaned
 	}
 	return value
+}
+
+// Mapping returns the mapping of the kind of an object that a template renders. Its errors are
+// problems of the template.
+func Mapping(mapper meta.RESTMapper, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, KindUnavailableError(kind, err)
+	case err != nil:
+		return nil, fmt.Errorf("look up the resource of %s: %w", kind, err)
+	}
+	return mapping, nil
 }
 
 // Served returns the mapping of the kind of an existing object: in the version in which

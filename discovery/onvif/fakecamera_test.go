@@ -22,7 +22,7 @@ type fakeCamera struct {
 	uuid string
 }
 
-// newFakeCamera returns a camera that answers what it is asked for without further details.
+// newFakeCamera returns a camera that answers each request with the default answer.
 func newFakeCamera(host netip.Addr, uuid string) *fakeCamera {
 	return &fakeCamera{host: host, uuid: uuid, script: script{answers: map[string]string{
 		"GetSystemDateAndTime": hello, "GetDeviceInformation": information,

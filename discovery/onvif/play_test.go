@@ -183,7 +183,7 @@ func (p *player) end(words []string, numbers []int) (counts string) {
 			if isCamera(r, n) {
 				_, announcement := cameraNumber(wsdiscovery.Match, n)
 				o.alive = true
-				if r.uuid == "" { // it is asked for its UUID
+				if r.uuid == "" { // the handler asks it for its UUID
 					o.uuid = announcement.UUID
 				}
 			}

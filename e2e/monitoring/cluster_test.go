@@ -26,7 +26,7 @@ type world struct {
 	t *testing.T
 }
 
-// configurations are Configurations of which the last does not become ready.
+// configurations are Configurations. The last one does not become ready.
 const configurations = `
 apiVersion: akri.sh/v0
 kind: Configuration
