@@ -131,3 +131,23 @@ func TestOrphaningIsRemembered(t *testing.T) {
 		t.Error("a later Instance orphans its objects like the earlier one")
 	}
 }
+
+// An Instance whose conditions the cache does not have yet counts as not reconciled. One whose
+// number of free slots was written does not: its conditions are the same.
+func TestWritesInFlight(t *testing.T) {
+	now := time.Unix(1000, 0)
+	configuration := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cam", UID: "cam", Generation: 2}}
+	for judged, late := range map[bool]int{true: 1, false: 0} {
+		m := newTestMemory(t)
+		instance := v0.Instance{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cam-1", UID: "cam-1", ResourceVersion: "8"}}
+		parent := ownership.InstanceParent(&instance)
+		m.observe(t.Context(), parent, configuration)
+		m.update(parent, func(known *record) {
+			known.generation, known.expected, known.written, known.judged = 2, "9", now, judged
+		})
+		p := &pass{parent: ownership.ConfigurationParent(configuration), configuration: configuration}
+		if got := m.survey(p, []v0.Instance{instance}, now).late; got != late {
+			t.Errorf("conditions in flight: %t: %d Instances are late, want %d", judged, got, late)
+		}
+	}
+}

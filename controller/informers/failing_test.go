@@ -1,6 +1,8 @@
 package informers
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -82,4 +84,20 @@ func TestFailingWatch(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A list that begins but never arrives is reported, too, although client-go sees no error.
+func TestAListThatNeverArrives(t *testing.T) {
+	w := watchWith(t, 200*time.Millisecond)
+	silent := serverFunc(func(request *http.Request) (*http.Response, error) {
+		body, never := io.Pipe()
+		context.AfterFunc(request.Context(), func() { never.CloseWithError(request.Context().Err()) })
+		header := http.Header{"Content-Type": {"application/json"}}
+		return &http.Response{StatusCode: http.StatusOK, Request: request, Header: header, Body: body}, nil
+	})
+	w.serve.Store(&silent)
+	a := w.parent("a")
+	w.eventually("a report", func() bool { return errors.Is(w.Ensure(configMaps, a).Err, errSilent) })
+	w.serve.Store(nil)
+	w.eventually("the recovery", func() bool { return w.Ensure(configMaps, a).Synced })
 }
