@@ -135,24 +135,3 @@ func TestExitedProcessHasNoStartTime(t *testing.T) {
 		}
 	}
 }
-
-func TestStateIsReadAsWritten(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := readState(dir); !errors.As(err, new(*NoClusterError)) || err.Error() != "there is no cluster in "+dir {
-		t.Errorf("an empty directory: %v", err)
-	}
-	if err := os.WriteFile(stateFile(dir), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := readState(dir); err == nil || !strings.HasPrefix(err.Error(), stateFile(dir)+": unexpected end of JSON input") {
-		t.Errorf("an incomplete record: %v", err)
-	}
-	want := state{Name: "akri-x", Nodes: []string{"node1"}, Pid: 7, StartTime: "8"}
-	if err := want.write(dir); err != nil {
-		t.Fatal(err)
-	}
-	got, err := readState(dir)
-	if err != nil || got.Name != want.Name || got.Pid != 7 || got.StartTime != "8" || got.Nodes[0] != "node1" {
-		t.Errorf("got %+v, %v", got, err)
-	}
-}
