@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,6 +47,45 @@ func TestSameFilesProduceTheSameArchive(t *testing.T) {
 	b := write(filepath.Join(dir, "b.tar"), time.Hour)
 	if !bytes.Equal(a, b) {
 		t.Error("two archives of the same files differ")
+	}
+}
+
+// TestArchivesAreWhole writes two images to one file at the same time, as two builds do: the file is always one of them.
+func TestArchivesAreWhole(t *testing.T) {
+	const rounds = 50
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "agent.tar")
+	var whole [2][]byte
+	images := [2]Image{}
+	for i := range images {
+		content := bytes.Repeat([]byte{byte(i)}, 1+i<<18)
+		images[i] = Image{Name: "akri.local/agent:1", Contents: map[string][]byte{"/agent": content}, Entrypoint: []string{"/agent"}}
+		if err := Write(archive, images[i]); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if whole[i], err = os.ReadFile(archive); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var writers sync.WaitGroup
+	for _, each := range images {
+		writers.Go(func() {
+			for range rounds {
+				if err := Write(archive, each); err != nil {
+					t.Error(err)
+					return
+				}
+				if got, err := os.ReadFile(archive); err != nil || !bytes.Equal(got, whole[0]) && !bytes.Equal(got, whole[1]) {
+					t.Errorf("the archive of %d bytes is none of the two that are written: %v", len(got), err)
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("the directory contains %v, %v", left, err)
 	}
 }
 
