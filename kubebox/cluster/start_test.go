@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -94,6 +95,24 @@ func TestReexecIsRequired(t *testing.T) {
 	}
 	if err := Probe(); err == nil || err.Error() != want || errors.As(err, new(*NoNodesError)) {
 		t.Errorf("Probe: %v", err)
+	}
+}
+
+func TestReportsAreFollowed(t *testing.T) {
+	for _, tc := range []struct{ reports, want string }{
+		{`{"progress": "1"}` + "\n" + `{"progress": "2"}` + "\n" + `{"ready": true}`, ""},
+		{`{"error": "etcd exited"}`, "etcd exited"},
+		{"", "the supervisor exited unexpectedly"},
+		{`{"progress": "1"}`, "the supervisor exited unexpectedly"},
+		{"panic: ", "invalid character 'p'"},
+	} {
+		var progress []string
+		_, err := follow(strings.NewReader(tc.reports), func(text string) { progress = append(progress, text) })
+		if tc.want != "" {
+			assertFailure(t, err, tc.want)
+		} else if err != nil || !slices.Equal(progress, []string{"1", "2"}) {
+			t.Errorf("got %q, %v", progress, err)
+		}
 	}
 }
 
