@@ -117,21 +117,3 @@ func TestStateRecognizesAReusedPID(t *testing.T) {
 		t.Error("no process: alive returns true")
 	}
 }
-
-func TestExitedProcessHasNoStartTime(t *testing.T) {
-	const rest = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 123456 19\n"
-	for stat, want := range map[string]string{
-		"7 (a (b) S" + rest: "",
-		"7 (a) Z" + rest:    "process 7 has exited",
-		"7 (a) X" + rest:    "process 7 has exited",
-		"7 (a) S 1 2":       "process 7 has no start time",
-		"":                  "process 7 has no start time",
-	} {
-		switch started, err := startTimeIn(7, stat); {
-		case want == "" && (err != nil || started != "123456"):
-			t.Errorf("%s: %q, %v", stat, started, err)
-		case want != "" && (err == nil || err.Error() != want):
-			t.Errorf("%s: got %v, want %s", stat, err, want)
-		}
-	}
-}

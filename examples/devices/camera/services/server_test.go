@@ -83,6 +83,48 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+func TestPicturesNeedCredentials(t *testing.T) {
+	now := noon
+	users := NewUsers("viewer", "secret", func() time.Time { return now })
+	handler := New(hall, users, func() time.Time { return now })
+	get := func(authorization string) *http.Response {
+		recorder := httptest.NewRecorder()
+		request := httptest.NewRequest(http.MethodGet, SnapshotPath, nil)
+		request.Header.Set("Authorization", authorization)
+		handler.ServeHTTP(recorder, request)
+		return recorder.Result()
+	}
+	challenge := get("").Header.Get("WWW-Authenticate")
+	nonce := parseDigest(challenge)["nonce"]
+	if nonce == "" {
+		t.Fatalf("the challenge is %q", challenge)
+	}
+	header := func(password, nonce, uri string) string {
+		response := hash(hash("viewer:camera:"+password) + ":" + nonce + ":00000001:abc:auth:" + hash("GET:"+uri))
+		return fmt.Sprintf(`Digest username="viewer", realm="camera", nonce=%q, uri=%q, qop=auth, nc=00000001, cnonce="abc", response=%q`,
+			nonce, uri, response)
+	}
+	for name, test := range map[string]struct {
+		header string
+		want   int
+	}{
+		"the password":      {header("secret", nonce, SnapshotPath), http.StatusOK},
+		"a wrong password":  {header("public", nonce, SnapshotPath), http.StatusUnauthorized},
+		"an invented nonce": {header("secret", "18b0-00", SnapshotPath), http.StatusUnauthorized},
+		"another resource":  {header("secret", nonce, StreamPath), http.StatusUnauthorized},
+		"Basic":             {"Basic dmlld2VyOnNlY3JldA==", http.StatusUnauthorized},
+		"a broken header":   {`Digest username="viewer`, http.StatusUnauthorized},
+	} {
+		if got := get(test.header); got.StatusCode != test.want {
+			t.Errorf("%s: %d", name, got.StatusCode)
+		}
+	}
+	now = now.Add(nonceLifetime + time.Second)
+	if got := get(header("secret", nonce, SnapshotPath)); !strings.Contains(got.Header.Get("WWW-Authenticate"), "stale=true") {
+		t.Errorf("an old nonce: %d, %s", got.StatusCode, got.Header)
+	}
+}
+
 // TestStream reads two pictures of the stream.
 func TestStream(t *testing.T) {
 	server := httptest.NewServer(New(hall, NewUsers("", "", time.Now), time.Now))
