@@ -83,6 +83,39 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+func TestTokens(t *testing.T) {
+	now := noon
+	handler := New(hall, NewUsers("viewer", "secret", func() time.Time { return now }), func() time.Time { return now })
+	try := func(header string) bool {
+		status, _ := call(handler, DevicePath, header, "<tds:GetDeviceInformation/>")
+		return status == http.StatusOK
+	}
+	valid := security("viewer", "secret", "n1", noon)
+	for name, test := range map[string]struct {
+		header string
+		want   bool
+	}{
+		"a wrong password":             {security("viewer", "Secret", "n2", noon), false},
+		"a wrong user":                 {security("admin", "secret", "n3", noon), false},
+		"a clock within the window":    {security("viewer", "secret", "n4", noon.Add(-tokenWindow)), true},
+		"a time that is too old":       {security("viewer", "secret", "n5", noon.Add(-tokenWindow-time.Second)), false},
+		"a time too far in the future": {security("viewer", "secret", "n6", noon.Add(tokenWindow+time.Second)), false},
+		"a password in plain text":     {strings.Replace(security("viewer", "secret", "n7", noon), "PasswordDigest", "PasswordText", 1), false},
+		"no nonce":                     {security("viewer", "secret", "", noon), false},
+	} {
+		if got := try(test.header); got != test.want {
+			t.Errorf("%s: accepted is %v", name, got)
+		}
+	}
+	if !try(valid) || try(valid) {
+		t.Error("a token must be accepted exactly once")
+	}
+	now = noon.Add(3 * tokenWindow)
+	if try(valid) {
+		t.Error("a token is accepted again after it was forgotten")
+	}
+}
+
 func TestPicturesNeedCredentials(t *testing.T) {
 	now := noon
 	users := NewUsers("viewer", "secret", func() time.Time { return now })
