@@ -2,8 +2,10 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -105,5 +107,24 @@ func TestCommandsForTheCallerOfSudo(t *testing.T) {
 		if got := localDemo("/tmp/other").makeTarget("demo-down"); got != want {
 			t.Errorf("SUDO_UID=%s\n got %s\nwant %s", uid, got, want)
 		}
+	}
+}
+
+// TestBuildsOfAPrivateUser checks that what the demo builds can be run by the user who has called sudo, even if sudo has
+// a umask with which only root could.
+func TestBuildsOfAPrivateUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root runs by sudo")
+	}
+	defer syscall.Umask(syscall.Umask(0o077))
+	t.Setenv("SUDO_UID", "65534")
+	t.Setenv("SUDO_GID", "65534")
+	shareBuilds()
+	file := filepath.Join(t.TempDir(), "program")
+	if err := exec.CommandContext(t.Context(), "mkdir", file).Run(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the mode is %v, %v, want 0755", info.Mode(), err)
 	}
 }
