@@ -210,26 +210,6 @@ var attacks = map[string]attack{
 		admission: "is cluster-scoped",
 		loot:      schemaObject{apiVersion: "v1", kind: "PersistentVolume", name: "loot"},
 	},
-
-	"another namespace": {
-		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", namespace: kube-system}}`),
-		admission: `metadata.namespace is "kube-system"`,
-		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", namespace: "kube-system", name: "loot"},
-	},
-	"a Role": {
-		spec: brokers(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "{{ INSTANCE_NAME }}"}, rules: ` +
-			`[{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`),
-		admission: "must not grant permissions",
-		loot:      schemaObject{apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", name: "loot"},
-	},
-
-	"the token of an account": {
-		spec: brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: ` +
-			`{kubernetes.io/service-account.name: default}}, type: kubernetes.io/service-account-token}`),
-		admission: "holds credentials of the cluster",
-		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
-		rights:    []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
-	},
 	"the token of an account, by an expression": {
 		spec: brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: ` +
 			`{kubernetes.io/service-account.name: default}}, type: "{{ print \"kubernetes.io/\" \"service-account-token\" }}"}`),
@@ -249,12 +229,6 @@ var attacks = map[string]attack{
 		otherwise: "may not impersonate ServiceAccount powerful",
 		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", name: "loot"},
 	},
-	"an expression for the kind": {
-		spec:      brokers(`{apiVersion: v1, kind: "{{ \"Secret\" }}", metadata: {name: "{{ INSTANCE_NAME }}"}}`),
-		admission: "spec.instanceBrokerResources[0].kind",
-		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
-	},
-
 	"a key that an expression makes the kind, for some devices": {
 		spec: brokers(`{apiVersion: v1, kind: ConfigMap, "{{ if eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}kind{{ ` +
 			`else }}data{{ end }}": "{{ if eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}Secret{{ end }}", metadata: {name: ` +
@@ -263,14 +237,6 @@ var attacks = map[string]attack{
 		otherwise: "instanceBrokerResources[0]",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 	},
-
-	"a webhook": {
-		spec: brokers(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: "{{ ` +
-			`INSTANCE_NAME }}"}, webhooks: []}`),
-		admission: "control the whole cluster",
-		loot:      schemaObject{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration", name: "loot"},
-	},
-
 	"a kind that is not installed yet": {
 		spec:      brokers(`{apiVersion: later.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
 		admission: "may not create, delete, patch things.later.example",
@@ -412,29 +378,4 @@ func (w *world) exists(object schemaObject) bool {
 		w.Fatal(err)
 	}
 	return err == nil
-}
-
-// A Configuration that a finalizer keeps is reviewed until it has gone: its spec
-// cannot be changed to what its author may not create.
-func TestEditingATerminatingConfiguration(t *testing.T) {
-	w := newWorld(t)
-	w.guard()
-	w.grant("eve", configurations)
-	eve := w.as("eve")
-	text := configuration("", "")
-	held := strings.Replace(text, "{name: cam}", "{name: cam, finalizers: [example.com/held]}", 1)
-	if err := eve.apply(held); err != nil {
-		t.Fatal(err)
-	}
-	api := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.Namespace)
-	if err := api.Delete(t.Context(), "cam", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, eve.apply(strings.Replace(held, "instanceBrokerResources: []", "instanceBrokerResources: ["+aPod+"]", 1)),
-		`user "eve" may not create, delete, patch pods`)
-	expect(t, eve.apply(held+"  brokerProperties: {K: v}\n"), "") // takes nothing that eve lacks
-	expect(t, eve.apply(text), "")                                // removes the finalizer
-	if _, err := api.Get(t.Context(), "cam", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the Configuration is still there: %v", err)
-	}
 }

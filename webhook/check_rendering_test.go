@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
@@ -98,22 +97,5 @@ func TestMoreThanIsHeld(t *testing.T) {
 	if warnings := admin.warnings.take(); !strings.Contains(warnings, "spec.instanceBrokerResources[63]: the objects of one device") &&
 		!strings.Contains(warnings, "more warnings") {
 		t.Errorf("warned: %q", warnings)
-	}
-}
-
-// Many warnings take no time from the rendering: each is compared with no others.
-func TestManyWarnings(t *testing.T) {
-	const many = 20_000
-	configuration := configurationNamed("c")
-	configuration.Spec.InstanceBrokerResources = nil
-	args := strings.Repeat(`"PLACEHOLDER",`, many-1) + `"PLACEHOLDER"`
-	configuration.Spec.BrokerSpec = &v0.BrokerSpec{BrokerPodSpec: &runtime.RawExtension{
-		Raw: []byte(`{"containers": [{"name": "a", "image": "a", "args": [` + args + `]}]}`),
-	}}
-	o := rendering(t, configuration)
-	o.render(t.Context(), guesses[0])
-	findings := o.warnings
-	if len(findings) != many+1 || denied(findings) { // and that nothing requests a device
-		t.Errorf("%d findings, such as %v; want as many warnings as there are texts, and one more", len(findings), findings[0])
 	}
 }

@@ -149,6 +149,7 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 	admin.make(v0.InstanceResource, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-9}, spec: `+
 		`{configurationName: cam, cdiName: akri.sh/cam=9, capacity: 4, shared: true, nodes: [b, c]}}`)
 	expect(t, w.patched(w.agent("b"), "cam-9", `{"metadata":{"ownerReferences":[`+owner+`]}}`), "")
+	expect(t, w.patched(w.agent("c"), "cam-9", `{"metadata":{"labels":{"akri.sh/configuration":"cam","node.akri.sh/c":""}}}`), "") // restored
 	expect(t, w.patched(w.agent("c"), "cam-9", `{"metadata":{"ownerReferences":[`+owner+`]}}`), "metadata.ownerReferences")
 	expect(t, w.patched(w.agent("a"), "cam-9", `{"spec":{"nodes":["b","c","a"]},"metadata":{"ownerReferences":[`+second+`]}}`),
 		"metadata.ownerReferences")

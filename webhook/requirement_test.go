@@ -2,10 +2,7 @@ package webhook
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -180,37 +177,5 @@ func TestNothingIsRenderedWithoutPermission(t *testing.T) {
 	expect(t, err, "may not create, delete, patch configmaps")
 	if strings.Contains(err.Error(), "rendered") {
 		t.Errorf("it was rendered: %v", err)
-	}
-}
-
-// Unknown kinds cost the API server nothing: two requests for a discovery, however many
-// users and templates name such kinds.
-func TestUnknownKindsCostOneDiscovery(t *testing.T) {
-	w := newWorld(t)
-	var requests atomic.Int64
-	w.seeing(func(request *http.Request) {
-		if path := request.URL.Path; path == "/api" || path == "/apis" || strings.HasPrefix(path, "/apis/g") {
-			requests.Add(1)
-		}
-	})
-	w.guard()
-	requests.Store(0)
-	w.grant("ann", configurations)
-	var reviews sync.WaitGroup
-	for i := range 8 {
-		var templates []string
-		for j := range 16 {
-			templates = append(templates, fmt.Sprintf(`{apiVersion: g%d.example/v1, kind: K%d, metadata: {name: "{{ INSTANCE_NAME }}"}}`, i, j))
-		}
-		text := strings.Replace(configuration(strings.Join(templates, ","), ""), "{name: cam}", fmt.Sprintf("{name: cam-%d}", i), 1)
-		reviews.Go(func() {
-			if err := w.as("ann").apply(text); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("k0s.g%d.example", i)) {
-				t.Errorf("%v, want a refusal", err)
-			}
-		})
-	}
-	reviews.Wait()
-	if sent := requests.Load(); sent > 2 {
-		t.Errorf("%d requests for discovery, want 2", sent)
 	}
 }

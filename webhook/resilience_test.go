@@ -148,31 +148,6 @@ func TestPanic(t *testing.T) {
 	expect(t, admin.apply(configuration("", "")), "")
 }
 
-// Pod security standards are enforced, too.
-func TestPodSecurity(t *testing.T) {
-	w := newWorld(t)
-	w.guard()
-	labels := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
-	if _, err := w.kubernetes().CoreV1().Namespaces().Patch(t.Context(), w.Namespace, types.MergePatchType, labels,
-		metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	tries := 0
-	w.Eventually("the standard is enforced", func() string {
-		tries++
-		err := w.as("").apply(fmt.Sprintf("%s  capacity: %d\n", configuration(aPod, ""), tries))
-		if err == nil {
-			return "admitted"
-		}
-		expect(t, err, "spec.instanceBrokerResources[0]: namespace "+w.Namespace+" admits only Pods of PodSecurity level")
-		expect(t, err, "violates PodSecurity")
-		if strings.Contains(err.Error(), "ClusterRole") {
-			t.Errorf("no permission is missing: %v", err)
-		}
-		return ""
-	})
-}
-
 const thing = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -222,24 +197,6 @@ func TestKindInstalledAfterTheConfiguration(t *testing.T) {
 		return ""
 	})
 	expect(t, admin.apply(text), "")
-}
-
-// The maximum number of templates, with properties of three kinds, is reviewed well
-// within the timeout.
-func TestManyTemplates(t *testing.T) {
-	w := newWorld(t)
-	w.guard()
-	var list []string
-	for i := range 64 {
-		property := []string{"A", "DEVICE_IP", "WEB_PORT"}[i%3]
-		list = append(list, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}, data: {k: "{{ `+
-			`INSTANCE_PROPERTIES.%s }}", n: "{{ len INSTANCE_PROPERTIES.%s }}-"}}`, i, property, property))
-	}
-	began := time.Now()
-	expect(t, w.as("").apply(configuration(strings.Join(list, ", "), "")), "")
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("%d templates took %v", len(list), took)
-	}
 }
 
 // Reviewing templates that exhaust their budget takes less processor time than the

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
@@ -103,42 +102,6 @@ metadata: {name: one, ownerReferences: [OWNER]}
 spec: {containers: [{name: a, image: a}]}`))
 	w.run("", "explain", "po/one").want(t, 0, "Pod "+w.Namespace+"/one is owned by Deployment.apps "+w.Namespace+"/cam-1-svc:",
 		"instanceBrokerResources[1]")
-}
-
-// TestWhy checks that the facts are read from the cluster.
-func TestWhy(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.Apply(example)
-	instance := w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
-	w.waitReady("cam")
-	w.run("", "why", "nope").want(t, 1, `error: no Instance, Configuration or Pod "nope" in namespace "`+w.Namespace+`"`)
-	w.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1  Ready", "handler debugEcho", "node-a (does not exist)",
-		"ConfigMap cam-1  ready",
-		"Conclusion:", "Node node-a, which sees the device, does not exist.", "Akri's controller is not installed", "→ install it again",
-		"!No problem found")
-
-	w.installed()
-	w.run("", "why", "cam-1").want(t, 0, "Conclusion:\n  No problem found")
-
-	if err := w.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType,
-		[]byte(`{"spec":{"deviceUsage":{"cam-1-0":"node-a"}}}`))); err != nil {
-		t.Fatal(err)
-	}
-	w.createPods(t)
-	w.run("", "why", "cam-1").want(t, 0,
-		"slot       cam-1-0  used on node-a  by Pod user", "Pod rejected  on node-b", "Pod user  on node-a",
-		"Pod waiter  on no node yet", "Latest events:",
-		"Pod waiter  FailedScheduling: no room", "Pod rejected has failed on node-b",
-		"Pod waiter waits for akri.sh/cam-1: the only slot is in use on node-a (Pod user).", "→ delete a Pod", "!stranger")
-
-	// The Configuration is deleted; there is no garbage collector here.
-	configuration := &v0.Configuration{ObjectMeta: w.Meta("cam")}
-	if err := w.Delete(t.Context(), configuration); err != nil {
-		t.Fatal(err)
-	}
-	w.run("", "why", "cam-1").want(t, 0, "Configuration cam, which does not exist",
-		"Configuration cam does not exist, so no objects are created for the device.")
 }
 
 // createPods creates a Pod that uses the device cam-1, one that waits for it, one that

@@ -168,40 +168,6 @@ func TestPrintedRole(t *testing.T) {
 	})
 }
 
-// TestPrintedRoleForAgents checks that the printed Role lets agents read the Secret in
-// discoveryProperties, and nothing else.
-func TestPrintedRoleForAgents(t *testing.T) {
-	w := newWorld(t)
-	agent := "agent-" + w.Namespace // bindings to the usual one would meet in one namespace
-	printed := w.run(`{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: cam}, spec: {discoveryHandler: {name: onvif, `+
-		`discoveryProperties: [{name: A, valueFrom: {secretKeyRef: {name: login, key: a}}}, `+
-		`{name: B, valueFrom: {secretKeyRef: {name: login, key: b}}}]}}}`, "rbac", "-f", "-", "--agent", w.Namespace+"/"+agent)
-	printed.want(t, 0, "kind: Role\n", "name: akri-discovery-cam", "- login\n", "kind: RoleBinding", "!ClusterRole")
-	for document := range strings.SplitSeq(strings.TrimPrefix(printed.out, "---\n"), "---\n") {
-		w.Apply(document)
-	}
-	config := rest.CopyConfig(w.Config)
-	config.Impersonate.UserName = "system:serviceaccount:" + w.Namespace + ":" + agent
-	api, err := client.New(config, client.Options{Scheme: w.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := func(name string) error {
-		secrets := &unstructured.UnstructuredList{}
-		secrets.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "SecretList"})
-		return api.List(t.Context(), secrets, client.InNamespace(w.Namespace), client.MatchingFields{"metadata.name": name})
-	}
-	w.Eventually("agents can read the Secret", func() string {
-		if err := list("login"); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-	if err := list("other"); !apierrors.IsForbidden(err) {
-		t.Errorf("agents read another Secret: %v", err)
-	}
-}
-
 // TestBuiltInKindsNeedNoCluster checks the guessed resources of kinds built into
 // Kubernetes.
 func TestBuiltInKindsNeedNoCluster(t *testing.T) {

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/internal/version"
 )
 
@@ -41,16 +39,10 @@ spec: {containers: [{name: program, image: "` + image + `"}]}
 		"the version of 1 Pod (agent) is v1.2.2, but that of Pod controller is v1.2.3", "this kubectl-akri", "!broker", "!ended", "!webhook")
 	w.run("", "version", "-n", w.Namespace, "--check").want(t, 1, "v1.2.2")
 	w.run("", "version", "--client").want(t, 0, version.String(), "!Kubernetes")
-	w.run("", "version", "-o", "json", "-n", w.Namespace).want(t, 0, `"component": "controller"`, `"skew"`)
+	w.run("", "version", "-o", "json", "-n", w.Namespace).want(t, 0, `"component": "controller"`,
+		`"image": "registry:5000/akri/agent:v1.2.2@sha256:`, `"skew"`)
 	w.run("", "version", "-o", "xml").want(t, 2, "use json or yaml")
 
-	var versions view.Versions
-	if err := json.Unmarshal([]byte(w.run("", "version", "-o", "json", "-n", w.Namespace).out), &versions); err != nil {
-		t.Fatal(err)
-	}
-	if len(versions.Parts) != 3 || versions.Client != version.Get() || versions.Parts[1].Image == "" {
-		t.Errorf("got %+v", versions)
-	}
 	author := w.as("author", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [list]}]`)
 	author.run("", "version", "-n", w.Namespace).want(t, 0, version.String(), "Kubernetes",
 		"no permission to list Pods, so")

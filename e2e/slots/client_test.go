@@ -15,19 +15,14 @@ import (
 
 // paths has the path of each kind that the tests use; %s stands for the namespace.
 var paths = map[string]string{
-	"Namespace":                        "/api/v1/namespaces",
-	"Node":                             "/api/v1/nodes",
-	"Event":                            "/api/v1/namespaces/%s/events",
-	"Pod":                              "/api/v1/namespaces/%s/pods",
-	"Deployment":                       "/apis/apps/v1/namespaces/%s/deployments",
-	"DaemonSet":                        "/apis/apps/v1/namespaces/%s/daemonsets",
-	"Configuration":                    "/apis/akri.sh/v0/namespaces/%s/configurations",
-	"Instance":                         "/apis/akri.sh/v0/namespaces/%s/instances",
-	"ClusterRole":                      "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-	"CustomResourceDefinition":         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-	"VirtualMachine":                   "/apis/kubevirt.io/v1/namespaces/%s/virtualmachines",
-	"ValidatingAdmissionPolicy":        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
-	"ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+	"Namespace":     "/api/v1/namespaces",
+	"Node":          "/api/v1/nodes",
+	"Event":         "/api/v1/namespaces/%s/events",
+	"Pod":           "/api/v1/namespaces/%s/pods",
+	"Deployment":    "/apis/apps/v1/namespaces/%s/deployments",
+	"DaemonSet":     "/apis/apps/v1/namespaces/%s/daemonsets",
+	"Configuration": "/apis/akri.sh/v0/namespaces/%s/configurations",
+	"Instance":      "/apis/akri.sh/v0/namespaces/%s/instances",
 }
 
 // object has the fields that the tests read, for all kinds.

@@ -84,22 +84,3 @@ func (w *world) endPod(name string, instances map[string]string) {
 		return ""
 	})
 }
-
-// A container that requests two devices by their Instances gets the properties of both.
-func TestTwoInstancesInOneContainer(t *testing.T) {
-	clustertest.Full(t)
-	t.Parallel()
-	w := newWorld(t)
-	devices := []string{"pair0", "pair1"}
-	instances := w.configuration("pair", 1, devices...)
-	w.podWith("two", podSpec(node2, nil, container{
-		name: "app", resources: limit(instances["pair0"], 1) + ", " + limit(instances["pair1"], 1),
-	}))
-	if u := w.container("two", "app"); !slices.Equal(u.devices, devices) {
-		t.Errorf("%v, want the properties of %v", u, devices)
-	}
-	w.awaitUsage(instances["pair0"], node2)
-	w.awaitUsage(instances["pair1"], node2)
-	w.consistent()
-	w.endPod("two", instances)
-}

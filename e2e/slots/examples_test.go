@@ -1,7 +1,6 @@
 package slots
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,100 +89,4 @@ func TestExampleDaemonSet(t *testing.T) {
 	}
 	w.delete("Configuration", "serial")
 	w.eventually("the pods are gone", func() string { return namesOf(w.list("Pod", "")) })
-}
-
-// virtualMachines is a CRD that stands for KubeVirt's.
-const virtualMachines = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: virtualmachines.kubevirt.io, annotations: {api-approved.kubernetes.io: unapproved}}
-spec:
-  group: kubevirt.io
-  scope: Namespaced
-  names: {kind: VirtualMachine, listKind: VirtualMachineList, plural: virtualmachines, singular: virtualmachine}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`
-
-// The example kubevirt-vm, without KubeVirt: the test creates the Pods that KubeVirt
-// would create for the virtual machines. Each gets a device.
-func TestExampleVirtualMachines(t *testing.T) {
-	clustertest.Full(t)
-	w := newWorld(t)
-	w.apply(virtualMachines)
-	remove := w.undo(func(after *world) {
-		after.delete("CustomResourceDefinition", "virtualmachines.kubevirt.io")
-		after.delete("ClusterRole", "akri-controller-kubevirt")
-	})
-	w.apply(w.example("kubevirt-vm", "rbac.yaml", ""))
-	w.eventually("admission", func() string { // the webhook notices the kind, and roles are aggregated
-		if err := w.tryApply(w.example("kubevirt-vm", "configuration.yaml", "dongle0, dongle1")); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-	instances := w.awaitInstances("dongle", []string{"dongle0", "dongle1"}, node1, node2)
-	for _, instance := range instances {
-		w.eventually("the machine", func() string {
-			if _, found := w.find("VirtualMachine", instance); !found {
-				return "there is none"
-			}
-			return ""
-		})
-		w.launch(instance)
-	}
-	if owners := w.allUsage(instances); len(owners) != 2 || nodeOf(owners[0]) == owners[0] {
-		t.Errorf("slots are owned by %q, want two ids", owners)
-	}
-	for device, instance := range instances {
-		if users := w.usersOf(device); len(users) != 1 || len(users[0].devices) != 1 {
-			t.Errorf("%s is used by %v, want one container that has no other", instance, users)
-		}
-		w.patch("VirtualMachine", instance, "{status: {ready: true}}")
-	}
-	w.kubectl("wait", "--for=condition=Ready", "--timeout="+timeout.String(), "configuration/dongle")
-	w.delete("Configuration", "dongle")
-	w.eventually("the machines are deleted", func() string { return namesOf(w.list("VirtualMachine", "")) })
-	remove()
-}
-
-// launch creates a Pod as KubeVirt creates it for a virtual machine: on the nodes of its
-// affinity, with the resources of its host devices.
-func (w *world) launch(machine string) {
-	w.t.Helper()
-	_, text, err := w.send("GET", pathOf("VirtualMachine", w.namespace)+"/"+machine, "", nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	var o struct {
-		Spec struct {
-			Template struct {
-				Spec struct {
-					Affinity json.RawMessage `json:"affinity"`
-					Domain   struct {
-						Devices struct {
-							HostDevices []struct {
-								DeviceName string `json:"deviceName"`
-							} `json:"hostDevices"`
-						} `json:"devices"`
-					} `json:"domain"`
-				} `json:"spec"`
-			} `json:"template"`
-		} `json:"spec"`
-	}
-	if err := json.Unmarshal(text, &o); err != nil {
-		w.t.Fatal(err)
-	}
-	var limits []string
-	for _, device := range o.Spec.Template.Spec.Domain.Devices.HostDevices {
-		limits = append(limits, limit(strings.TrimPrefix(device.DeviceName, "akri.sh/"), 1))
-	}
-	compute := container{name: "compute", resources: strings.Join(limits, ", ")}
-	name := "virt-launcher-" + machine
-	w.podWith(name, fmt.Sprintf("{terminationGracePeriodSeconds: 1, affinity: %s, containers: [%s]}",
-		o.Spec.Template.Spec.Affinity, compute.manifest()))
-	w.container(name, "compute")
 }

@@ -55,8 +55,8 @@ func TestDeletedInstance(t *testing.T) {
 	}
 }
 
-// Owners that somebody writes by hand: a slot in use gets its owner back, and a slot
-// without a container becomes free.
+// Owners that somebody writes by hand: a slot in use gets its owner back, which an Event
+// tells, and a slot without a container becomes free.
 func TestEditedDeviceUsage(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
@@ -95,55 +95,18 @@ func TestEditedDeviceUsage(t *testing.T) {
 					w.t.Logf("corrected after %v", took.Round(time.Millisecond))
 				})
 			}
+			w.eventually("an Event", func() string {
+				if w.kubectl("get", "events", "--field-selector=reason=SlotRestored,involvedObject.name="+instance, "--output=name") == "" {
+					return "there is none"
+				}
+				return ""
+			})
 			if !u.alive() {
 				w.t.Errorf("%v has ended", u)
 			}
 			w.consistent()
 			w.delete("Pod", "holder")
 			w.gone("holder")
-			w.awaitUsage(instance)
-		})
-	}
-}
-
-// All slots are taken, and somebody frees one by hand: the node writes the owner again and
-// says so once, and a Pod that waits on the other node does not get the slot.
-func TestFreedByHand(t *testing.T) {
-	clustertest.Full(t)
-	t.Parallel()
-	w := newWorld(t)
-	instance := w.configuration("emptied", 2, "emptied0")["emptied0"]
-	for _, level := range levels {
-		w.step(level.name, func(w *world) {
-			stop := w.monitorDoubles()
-			resource := level.resource("emptied", instance)
-			first, second := w.started("first", node1, resource), w.started("second", node1, resource)
-			w.allocatable(node2, resource, 0)
-			w.pod("third", node2, resource)
-			w.pending("third")
-			owners := w.usage(instance)
-			w.patch("Instance", instance, fmt.Sprintf("{spec: {deviceUsage: {%s-0: \"\"}}}", instance))
-			w.awaitUsage(instance, owners...)
-			w.throughout(3*time.Second, "two containers", func() string {
-				if users := w.usersOf("emptied0"); len(users) != 2 || !first.alive() || !second.alive() {
-					return fmt.Sprint(users)
-				}
-				return ""
-			})
-			w.eventually("one Event", func() string {
-				events := w.kubectl("get", "events", "--field-selector=reason=SlotRestored,involvedObject.name="+instance, "--output=name")
-				if count := len(strings.Fields(events)); count != 1 {
-					return fmt.Sprintf("there are %d", count)
-				}
-				return ""
-			})
-			stop()
-			for _, name := range []string{"first", "second", "third"} {
-				w.delete("Pod", name)
-			}
-			for _, name := range []string{"first", "second", "third"} {
-				w.gone(name)
-			}
 			w.awaitUsage(instance)
 		})
 	}

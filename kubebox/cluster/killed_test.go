@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -163,41 +162,4 @@ func TestDetachedClusterOutlivesItsStarterAndDownCleansUp(t *testing.T) {
 	assertGone(t, procs)
 	assertNothingLeft(t, dir, c.Name())
 	before.assertSame(t)
-}
-
-func TestCancelledStartLeavesNothing(t *testing.T) {
-	requireNodes(t)
-	before := snapshotMachine(t)
-	dir := runDir(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		for !exists(filepath.Join(dir, "node1", "control.sock")) {
-			time.Sleep(5 * time.Millisecond)
-		}
-		cancel()
-	}()
-	if _, err := cluster.Start(ctx, cluster.Config{Dir: dir, Nodes: 1}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
-	if exists(dir) {
-		t.Errorf("%s still exists", dir)
-	}
-	before.assertSame(t)
-}
-
-func TestStartErrorNamesTheProgramAndItsError(t *testing.T) {
-	requireNodes(t)
-	dir := runDir(t)
-	_, err := cluster.Start(t.Context(), cluster.Config{Dir: dir, Flags: map[string][]string{"kube-apiserver": {"--no-such-flag"}}})
-	if err == nil {
-		t.Fatal("an API server with an unknown flag started")
-	}
-	for _, want := range []string{"kube-apiserver", "unknown flag: --no-such-flag"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error lacks %q: %v", want, err)
-		}
-	}
-	if exists(dir) {
-		t.Errorf("%s still exists", dir)
-	}
 }

@@ -3,21 +3,14 @@ package offline_test
 import (
 	"bytes"
 	"io"
-	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
-	"akri.sh/akri/cmd/kubectl-akri/offline"
-	"akri.sh/akri/templating/convert"
-	"akri.sh/akri/templating/source"
 )
 
 // TestConvertKeepsObjects checks that a converted Configuration creates the same
@@ -195,73 +188,4 @@ func TestConvertKeepsText(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestConvertedSpec checks, for old fields in all places, that the lists of the result are
-// those before with the converted templates, and that all other fields have their values.
-func TestConvertedSpec(t *testing.T) {
-	t.Chdir(t.TempDir())
-	fields := map[string]string{
-		"brokerSpec":                   "{brokerPodSpec: {containers: [{name: a}]}}\n",
-		"instanceServiceSpec":          "\n    ports:\n    - {port: 80}\n\n",
-		"configurationServiceSpec":     "{ports: [{port: 80}]}\n  # next\n",
-		"discoveryHandler":             "\n    name: udev\n    discoveryDetails: |+\n      a\n\n\n",
-		"instanceBrokerResources":      "\n  - {kind: A, data: b}\n\n",
-		"configurationBrokerResources": "\n    - kind: B\n      data: >+\n        c\n\n\n  # the last\n",
-		"brokerProperties":             "&a\n    A: >2+\n        b\n\n  # after\n",
-	}
-	empty := maps.Clone(fields)
-	empty["instanceBrokerResources"], empty["configurationBrokerResources"] = "[]\n", "\n"
-	random := rand.New(rand.NewPCG(1, 2))
-	for round := range 300 {
-		names := slices.Sorted(maps.Keys(fields))
-		random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-		text := "apiVersion: akri.sh/v0\nkind: Configuration\nmetadata: {name: a}\nspec:\n"
-		of := fields
-		if round%3 == 0 {
-			of = empty
-		}
-		for _, name := range names[:3+random.IntN(5)] {
-			text += "  " + name + ": " + of[name]
-		}
-		var out bytes.Buffer
-		if _, err := offline.ConvertFile(&out, []byte(text)); err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		want, got := specOf(t, text), specOf(t, out.String())
-		field := func(name string) map[string]any { field, _ := want[name].(map[string]any); return field }
-		pod, _ := field("brokerSpec")["brokerPodSpec"].(map[string]any)
-		lists, err := convert.BrokerResources(convert.Fields{BrokerPodSpec: pod,
-			InstanceServiceSpec: field("instanceServiceSpec"), ConfigurationServiceSpec: field("configurationServiceSpec")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, added := range map[string][]convert.Resource{
-			"instanceBrokerResources": lists.Instance, "configurationBrokerResources": lists.Configuration,
-		} {
-			list, _ := want[name].([]any)
-			for _, template := range convert.Templates(added) {
-				list = append(list, template)
-			}
-			if len(added) > 0 {
-				want[name] = list
-			}
-		}
-		for _, name := range []string{"brokerSpec", "instanceServiceSpec", "configurationServiceSpec"} {
-			delete(want, name)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("round %d: -want +got\n%s\nof\n%s\ngot\n%s", round, diff, text, out.String())
-		}
-	}
-}
-
-func specOf(t *testing.T, text string) map[string]any {
-	t.Helper()
-	documents, err := source.Parse("", []byte(text))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	spec, _ := documents[0].Object()["spec"].(map[string]any)
-	return spec
 }

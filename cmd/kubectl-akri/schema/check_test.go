@@ -77,14 +77,8 @@ func TestCheck(t *testing.T) {
 				"spec.template: unknown field \"template\"; template belongs to spec.brokerSpec.brokerJobSpec"}},
 		"a dot in the name": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a.b}, spec: {discoveryHandler: {name: b}}}",
 			want: []string{"metadata.name: metadata.name must consist of at most 56 characters"}},
-		"a name that is not a string": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: 1}, spec: {discoveryHandler: " +
-			"{name: b}}}", want: []string{"metadata.name: must be a string, not the number 1"}},
 		"a label with a key that is not valid": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, labels: {c d: e}}, " +
 			"spec: {discoveryHandler: {name: b}}}", want: []string{`metadata.labels["c d"]: the key "c d" is not valid`}},
-		"a label that is not valid": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, labels: {a: b, c: d e}}, " +
-			"spec: {discoveryHandler: {name: b}}}", want: []string{`metadata.labels.c: the string "d e" is not valid`}},
-		"metadata as a list": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: [], spec: {discoveryHandler: {name: b}}}",
-			want: []string{"metadata: must be a map, not a list"}},
 		"no metadata": {object: "{apiVersion: akri.sh/v0, kind: Configuration, spec: {discoveryHandler: {name: b}}}",
 			want: []string{"metadata is missing"}},
 		"a property whose name has dots and brackets": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: " +
@@ -93,18 +87,10 @@ func TestCheck(t *testing.T) {
 		"a map for a list": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a.b}, spec: {discoveryHandler: {name: b, " +
 			"discoveryProperties: {name: c}}}}",
 			want: []string{"metadata.name must consist", "spec.discoveryHandler.discoveryProperties: must be a list, not a map"}},
-		"a string for a list": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: " +
-			"{name: b}, instanceBrokerResources: x}}", want: []string{"must be a list, not the string"}},
-		"no name": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {}, spec: {discoveryHandler: {name: " +
-			"b}}}", want: []string{"metadata: name is missing"}},
-		"an absolute number": {object: rollout("2")},
-		"a percentage":       {object: rollout("25%")},
 		"a boolean for a number": {object: rollout("true"),
 			want: []string{"spec.rollout.maxUnavailable: must be an integer or a string, not true"}},
-		"a fractional number": {object: rollout("1.5"), want: []string{"must be an integer or a string, not the number 1.5"}},
 		"zero": {object: rollout("0"),
 			want: []string{"spec.rollout.maxUnavailable: maxUnavailable must be an integer of at least 1"}},
-		"more than 100%": {object: rollout("101%"), want: []string{"or a percentage from 1% to 100%"}},
 		"a property that is too long": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: " +
 			"{name: b}, brokerProperties: {K: " + strings.Repeat("x", 8193) + "}}}",
 			want: []string{"spec.brokerProperties: the name of a property has at most 253 characters, and its value at most 8192"}},
@@ -112,10 +98,6 @@ func TestCheck(t *testing.T) {
 			"{discoveryHandler: {name: b}, sampleProperties: {K: " + strings.Repeat("x", 8192) + ", L: " + strings.Repeat("x", 8192) + "}}}",
 			want: []string{"at most 16384 characters"}},
 		"a short Instance": {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: [a]}}"},
-		"a node twice": {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: [a, a]}}",
-			want: []string{`spec.nodes[1]: the string "a" is set twice`}},
-		"nodes as a string": {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: a}}",
-			want: []string{"spec.nodes: must be a list"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			documents, err := source.Parse("object.yaml", []byte(tc.object))

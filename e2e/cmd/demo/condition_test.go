@@ -138,21 +138,3 @@ func TestFilesOfOthersStay(t *testing.T) {
 		t.Errorf("processes in this directory: %v", err)
 	}
 }
-
-// TestOneStartAtATime checks that a demo which is being started is not taken for an interrupted one.
-func TestOneStartAtATime(t *testing.T) {
-	d := newDir(t)
-	unlock, err := d.lock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.up(t.Context()); err == nil || !strings.Contains(err.Error(), "is being started by another process") {
-		t.Errorf("while it is being started: %v", err)
-	}
-	unlock()
-	again, err := d.lock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	again()
-}

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -119,21 +115,6 @@ func TestWall(t *testing.T) {
 	}
 }
 
-// TestPageHasAllItsFiles checks that the server has each file that the page refers to: a
-// browser reports those that are missing.
-func TestPageHasAllItsFiles(t *testing.T) {
-	handler := newTestWall(t, "").handler()
-	files := regexp.MustCompile(`(?:href|src)="([^"]+)"`).FindAllStringSubmatch(get(handler, "/").Body.String(), -1)
-	for _, file := range files {
-		if got := get(handler, file[1]); got.Code != http.StatusOK {
-			t.Errorf("%s: %d", file[1], got.Code)
-		}
-	}
-	if got := get(handler, "/").Body.String(); len(files) < 3 || !strings.Contains(got, `rel="icon"`) {
-		t.Errorf("the page has only %q: without an icon, browsers ask for /favicon.ico", files)
-	}
-}
-
 func TestStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := map[string]string{
@@ -176,75 +157,3 @@ func TestStates(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// TestLeave checks that no request fails while a server leaves, and that clients are sent
-// elsewhere: each answer ends its connection.
-func TestLeave(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		listener := pipes{make(chan net.Conn), make(chan struct{})}
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })}
-		served, left := make(chan error, 1), make(chan error, 1)
-		go func() { served <- server.Serve(listener) }()
-		transport := &http.Transport{DialContext: listener.dial}
-		defer transport.CloseIdleConnections()
-		get := func() (ends bool, err error) {
-			response, err := (&http.Client{Transport: transport}).Get("http://wall/")
-			if err != nil {
-				return false, err
-			}
-			_, err = io.Copy(io.Discard, response.Body)
-			return response.Close, errors.Join(err, response.Body.Close())
-		}
-		if ends, err := get(); ends || err != nil {
-			t.Errorf("before: the answer ends its connection: %v, %v", ends, err)
-		}
-		began := time.Now()
-		go func() { left <- leave(t.Context(), server) }()
-		for synctest.Wait(); time.Since(began) < routed; time.Sleep(routed / 10) {
-			if ends, err := get(); !ends || err != nil {
-				t.Errorf("after %v: the answer ends its connection: %v, %v", time.Since(began), ends, err)
-			}
-		}
-		if err := <-left; err != nil || time.Since(began) > routed+answered {
-			t.Errorf("the server has left after %v: %v", time.Since(began), err)
-		}
-		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
-		if _, err := get(); err == nil {
-			t.Error("the server still answers")
-		}
-	})
-}
-
-// pipes is a listener whose connections are in memory, so that time can be simulated.
-type pipes struct {
-	connections chan net.Conn
-	closed      chan struct{}
-}
-
-func (p pipes) Accept() (net.Conn, error) {
-	select {
-	case connection := <-p.connections:
-		return connection, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p pipes) Close() error {
-	close(p.closed)
-	return nil
-}
-
-func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
-
-func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.connections <- server:
-		return client, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}

@@ -27,14 +27,6 @@ type source struct {
 	mu      sync.Mutex
 	asked   int
 	failure error
-	delay   time.Duration // of each answer
-}
-
-// slow makes the camera answer after a delay.
-func (s *source) slow(delay time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.delay = delay
 }
 
 func (s *source) set(err error) {
@@ -52,15 +44,7 @@ func (s *source) pictures() int {
 	return n
 }
 
-func (s *source) Picture(ctx context.Context) ([]byte, error) {
-	s.mu.Lock()
-	delay := s.delay
-	s.mu.Unlock()
-	select {
-	case <-time.After(delay):
-	case <-ctx.Done():
-		return nil, fmt.Errorf("fetch the picture: %w in time", onvif.ErrSilent)
-	}
+func (s *source) Picture(context.Context) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
@@ -168,80 +152,6 @@ func TestFeedOfCameraThatIsUnplugged(t *testing.T) {
 		stop()
 		<-ended
 	})
-}
-
-// TestFeedOfCameraThatHangs checks how soon people see that a camera does not answer any
-// more, such as one whose cable was pulled: nothing says so but the silence.
-func TestFeedOfCameraThatHangs(t *testing.T) {
-	const (
-		interval = 400 * time.Millisecond  // between two pictures
-		glance   = 300 * time.Millisecond  // between two looks of the page at the state
-		maxGone  = 2700 * time.Millisecond // the browser has 300 ms more
-		hang     = time.Hour
-	)
-	watch := func(t *testing.T, s *source, test func(glances func(time.Duration) (gone int))) {
-		synctest.Test(t, func(t *testing.T) {
-			feed := NewFeed(s, "http://192.0.2.1", interval)
-			ctx, stop := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- feed.Run(ctx) }()
-			// glances looks for some time, and returns how often the camera went.
-			was := false
-			test(func(duration time.Duration) (gone int) {
-				for end := time.Now().Add(duration); time.Now().Before(end); time.Sleep(glance) {
-					synctest.Wait()
-					_, status := feed.Look()
-					if status.Gone && !was {
-						gone++
-					}
-					was = status.Gone
-				}
-				return gone
-			})
-			stop()
-			<-ended
-		})
-	}
-	for after := time.Duration(0); after < interval; after += interval / 8 {
-		s := &source{}
-		watch(t, s, func(glances func(time.Duration) int) {
-			if gone := glances(time.Minute + after); gone != 0 {
-				t.Errorf("a camera that answers has gone %d times", gone)
-			}
-			s.slow(hang)
-			if gone := glances(maxGone); gone != 1 {
-				t.Errorf("a camera that hangs, %v after a picture, is not gone after %v", after, maxGone)
-			}
-			s.slow(0)
-			glances(maxPatience + time.Minute)
-			if gone := glances(time.Minute); gone != 0 {
-				t.Errorf("after it answered again, the camera has gone %d times", gone)
-			}
-		})
-	}
-	for name, test := range map[string]struct {
-		answers []time.Duration // again and again, each for 10 s
-		goes    int             // at most, in ten minutes
-	}{
-		"it is slow":                  {[]time.Duration{4 * time.Second}, 0},
-		"it is slow now and then":     {[]time.Duration{0, 0, 0, 0, 900 * time.Millisecond}, 0},
-		"it becomes slow":             {[]time.Duration{0, 3 * time.Second}, 1},
-		"it is too slow now and then": {[]time.Duration{0, 0, 1800 * time.Millisecond}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := &source{delay: test.answers[0]}
-			watch(t, s, func(glances func(time.Duration) int) {
-				gone := 0
-				for i := range 60 {
-					s.slow(test.answers[i%len(test.answers)])
-					gone += glances(10 * time.Second)
-				}
-				if gone > test.goes {
-					t.Errorf("the camera has gone %d times, want at most %d", gone, test.goes)
-				}
-			})
-		})
-	}
 }
 
 // TestPage looks at a virtual camera as a browser does.

@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/net/ipv4"
-	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -61,35 +60,6 @@ func TestRun(t *testing.T) {
 	await(t, listener, ":Bye>", target.UUID)
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
-	}
-}
-
-// TestListen checks that the socket does not receive what is sent on interfaces on which
-// other programs of the machine have joined the group.
-func TestListen(t *testing.T) {
-	device, err := net.InterfaceByName("lo")
-	if err != nil {
-		t.Skip(err)
-	}
-	socket, err := listen(t.Context(), device)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer socket.Close()
-	raw, err := socket.(*net.UDPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all int
-	var failure error
-	err = raw.Control(func(fd uintptr) {
-		all, failure = unix.GetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MULTICAST_ALL)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if failure != nil || all != 0 {
-		t.Errorf("IP_MULTICAST_ALL is %d, %v, want 0", all, failure)
 	}
 }
 

@@ -111,17 +111,3 @@ func TestCgroupsInUseAreAwaitedUntilTheTimeout(t *testing.T) {
 		}
 	})
 }
-
-func TestCgroupsAreRemovedDeepestFirst(t *testing.T) {
-	root := t.TempDir()
-	top := filepath.Join(root, "akri-x")
-	if err := os.MkdirAll(filepath.Join(top, "node1", "kubepods", "pod1"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if !removeTree(top) {
-		t.Error("removeTree returns false")
-	}
-	if _, err := os.Stat(top); err == nil {
-		t.Error("the top cgroup still exists")
-	}
-}

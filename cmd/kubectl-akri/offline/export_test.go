@@ -1,4 +1,0 @@
-package offline
-
-// ConvertFile is convertFile.
-var ConvertFile = convertFile
