@@ -162,20 +162,6 @@ func (s *Store) All() []*v0.Instance {
 	return all
 }
 
-// Count returns the number of Instances by Configuration and by whether they are
-// shared.
-func (s *Store) Count() map[types.NamespacedName]map[bool]int {
-	counts := map[types.NamespacedName]map[bool]int{}
-	for _, instance := range s.All() {
-		name := configurationOf(instance)
-		if counts[name] == nil {
-			counts[name] = map[bool]int{}
-		}
-		counts[name][instance.Spec.Shared]++
-	}
-	return counts
-}
-
 // Keep records an Instance from a response of the API server until the watch shows
 // that version or a later one. An Instance without this node's label is one that the
 // node has left: the Store no longer returns it. A response from before the Instance

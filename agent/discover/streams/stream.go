@@ -43,10 +43,8 @@ type stream struct {
 	// pace is that of the messages of all calls: a call that ends does not renew it.
 	pace *rate.Limiter
 
-	// inUse is the stream as the registry counts it, if counted. Only the listener uses
-	// both.
-	inUse   registry.Stream
-	counted bool
+	// counted is the stream as the registry counts it, or nil. Only the listener uses it.
+	counted *registry.Stream
 }
 
 func newStream(

@@ -21,20 +21,15 @@ type Device struct {
 	// Refused is the reason why containers may not get the device; empty if they may.
 	// Its mounts and files are then missing.
 	Refused string
+	// Online is false if the device is refused, and while no endpoint reports it and it is
+	// kept for its grace period.
+	Online bool
 }
 
 // Key identifies a device of a Configuration.
 type Key struct {
 	ID     string
 	Shared bool
-}
-
-// Known is a device that this node sees, or saw within the grace period.
-type Known struct {
-	Device
-	// Online is false while no endpoint reports the device and it is kept for its
-	// grace period, and if it is refused.
-	Online bool
 }
 
 // Failure is an error of one endpoint.
@@ -46,7 +41,7 @@ type Failure struct {
 // Snapshot is the known state of a Configuration's devices at one time.
 type Snapshot struct {
 	// Devices, sorted by id.
-	Devices []Known
+	Devices []Device
 	// Settled means that there are no other devices. Before that, a device may be
 	// missing because its endpoint has not reported it yet.
 	Settled bool
@@ -248,21 +243,21 @@ func (v *view) At(now time.Time) Snapshot {
 	v.settle(now, &next)
 
 	snapshot := Snapshot{Settled: v.settled, Listed: v.listed, Grace: v.heard.Add(v.grace)}
-	union := map[Key]Known{}
+	union := map[Key]Device{}
 	for _, endpoint := range slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare) {
 		s := v.sources[endpoint]
 		reachable := s.open || s.lostAt.IsZero() || !next.due(s.lostAt.Add(restartAllowance), now)
 		for _, d := range s.devices {
-			online := reachable && d.Refused == ""
-			if seen, found := union[d.Key]; !found || online && !seen.Online {
-				union[d.Key] = Known{d, online}
+			d.Online = reachable && d.Refused == ""
+			if seen, found := union[d.Key]; !found || d.Online && !seen.Online {
+				union[d.Key] = d
 			}
 		}
 		if failure := s.report(&next, now); failure != "" {
 			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, failure})
 		}
 	}
-	snapshot.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {
+	snapshot.Devices = slices.SortedFunc(maps.Values(union), func(a, b Device) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(strconv.FormatBool(a.Shared), strconv.FormatBool(b.Shared)))
 	})
 	snapshot.Next = next.at

@@ -58,31 +58,23 @@ func (s *Server) unlisted(resource slots.Resource, err error, answer bool) {
 	if answer {
 		s.metrics.allocation(err)
 	}
-	s.queue.post(func() { s.warnOfUnlisted(resource, err) })
+	s.queue.post(func() { s.warnOfRefusal(resource, nil, err) })
 }
 
 // call passes a call of the kubelet to the loop and waits for the answer.
 func (s *Server) call(ctx context.Context, resource slots.Resource, ids []int, event func(slots.Call) slots.Event) callAnswer {
 	ctx, cancel := context.WithTimeout(ctx, allocateDeadline)
 	defer cancel()
-	answers, calls := make(chan callAnswer, 1), make(chan slots.Call, 1)
+	answers, id := make(chan callAnswer, 1), slots.Call(s.calls.Add(1))
 	s.queue.post(func() {
-		s.nextCall++
-		s.requests[s.nextCall] = pendingCall{resource, ids, answers}
-		calls <- s.nextCall
-		s.step(event(s.nextCall))
+		s.requests[id] = pendingCall{resource, ids, answers}
+		s.step(event(id))
 	})
 	select {
 	case a := <-answers:
 		return a
 	case <-ctx.Done():
-		s.queue.post(func() {
-			select {
-			case call := <-calls:
-				s.step(slots.CallExpired{Call: call})
-			default:
-			}
-		})
+		s.queue.post(func() { s.step(slots.CallExpired{Call: id}) })
 	case <-s.stopped:
 	}
 	select {

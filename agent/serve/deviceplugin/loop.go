@@ -30,13 +30,13 @@ func (s *Server) loop(ctx context.Context) {
 			s.options.Heartbeat.Beat()
 			for _, f := range s.queue.take() {
 				f()
-				s.offerWaiting() // before anything else about an Instance that waits
+				s.offerRefused() // before anything else about an Instance that was refused
 			}
 		case <-timer.C:
 			s.options.Heartbeat.Beat()
 			s.do(s.machine.Step(slots.Ticked{Now: s.now()}))
 		}
-		s.offerWaiting()
+		s.offerRefused()
 	}
 }
 
@@ -70,9 +70,7 @@ func (s *Server) do(commands []slots.Command) {
 			s.withdraw(c.Resource)
 			s.forget(c.Resource.Name)
 		case slots.Report:
-			s.warnOfConflict(c)
-		case slots.Restore:
-			s.warnOfRestore(c)
+			s.warnOfReport(c)
 		}
 	}
 }
@@ -88,7 +86,8 @@ func (s *Server) answer(c slots.Answer) {
 		}
 	}
 	s.metrics.allocation(a.err)
-	if errors.Is(a.err, slots.ErrTaken) || errors.Is(a.err, slots.ErrFull) || errors.Is(a.err, slots.ErrTooFew) {
+	full := errors.Is(a.err, slots.ErrTaken) || errors.Is(a.err, slots.ErrFull) || errors.Is(a.err, slots.ErrTooFew)
+	if full && s.refusals.Allow() {
 		s.observeSoon() // a container may have terminated
 	}
 	if r, found := s.requests[c.Call]; found && a.err != nil {

@@ -221,7 +221,7 @@ func (s *service) take() (int, *plugin.ListAndWatchResponse) {
 	response := &plugin.ListAndWatchResponse{}
 	sent := map[string]bool{}
 	for _, h := range s.list {
-		id, health := formatID(s.resource, h.ID), plugin.Unhealthy
+		id, health := s.resource.ID(h.ID), plugin.Unhealthy
 		if h.Healthy {
 			health = plugin.Healthy
 		}
@@ -258,8 +258,8 @@ func (s *service) numbers(ids []string) ([]int, error) {
 	defer s.mu.Unlock()
 	var numbers []int
 	for _, id := range ids {
-		number, err := parseID(s.resource, id)
-		if err != nil || !s.sent[id] {
+		number, ok := s.resource.Number(id)
+		if !ok || !s.sent[id] {
 			return nil, fmt.Errorf("the kubelet named the ID %q, which is not in the last list: %w", text.Truncate(id, maxShownID), slots.ErrNoSlot)
 		}
 		numbers = append(numbers, number)
@@ -322,7 +322,7 @@ func (s *service) GetPreferredAllocation(
 		}
 		response := &plugin.ContainerPreferredAllocationResponse{}
 		for _, number := range chosen {
-			response.DeviceIDs = append(response.DeviceIDs, formatID(s.resource, number))
+			response.DeviceIDs = append(response.DeviceIDs, s.resource.ID(number))
 		}
 		answer.ContainerResponses = append(answer.ContainerResponses, response)
 	}

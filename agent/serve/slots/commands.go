@@ -95,15 +95,14 @@ type Health struct {
 // IDs, for [Quiet].
 type Withdraw struct{ Resource Resource }
 
-// Report describes a conflict that this node does not resolve itself.
+// Report tells users what is wrong with a slot.
 type Report struct {
 	Slot Ref
-	What string
+	// Conflict describes a conflict that this node does not resolve itself. If it is empty,
+	// somebody has emptied the record of a slot that a container of this node has, and a
+	// [Claim] writes the owner again.
+	Conflict string
 }
-
-// Restore reports that somebody has emptied the record of a slot that a container of this
-// node has. A [Claim] writes the owner again.
-type Restore struct{ Slot Ref }
 
 func (Answer) command()    {}
 func (Suggest) command()   {}
@@ -113,7 +112,6 @@ func (Probe) command()     {}
 func (Advertise) command() {}
 func (Withdraw) command()  {}
 func (Report) command()    {}
-func (Restore) command()   {}
 
 func (c Answer) String() string {
 	if c.Err != nil {
@@ -154,9 +152,12 @@ func (c Advertise) String() string {
 
 func (c Withdraw) String() string { return "withdraw " + c.Resource.Name }
 
-func (c Report) String() string { return fmt.Sprintf("report %s: %s", c.Slot, c.What) }
-
-func (c Restore) String() string { return fmt.Sprintf("restore %s", c.Slot) }
+func (c Report) String() string {
+	if c.Conflict == "" {
+		return fmt.Sprintf("restore %s", c.Slot)
+	}
+	return fmt.Sprintf("report %s: %s", c.Slot, c.Conflict)
+}
 
 // owners prints slots with their owners; the virtual ID follows the slot.
 func owners(slots map[int]v0.Owner) string {
