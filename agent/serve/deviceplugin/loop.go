@@ -56,8 +56,6 @@ func (s *Server) do(commands []slots.Command) {
 		switch c := command.(type) {
 		case slots.Answer:
 			s.answer(c)
-		case slots.Suggest:
-			s.reply(c.Call, callAnswer{ids: c.IDs})
 		case slots.Claim:
 			s.claim(c)
 		case slots.Release:
@@ -90,16 +88,11 @@ func (s *Server) answer(c slots.Answer) {
 	if full && s.refusals.Allow() {
 		s.observeSoon() // a container may have terminated
 	}
-	if r, found := s.requests[c.Call]; found && a.err != nil {
-		s.warnOfRefusal(r.resource, r.ids, a.err)
-	}
-	s.reply(c.Call, a)
-}
-
-// reply ends a request.
-func (s *Server) reply(call slots.Call, a callAnswer) {
-	if r, found := s.requests[call]; found {
+	if r, found := s.requests[c.Call]; found {
+		if a.err != nil {
+			s.warnOfRefusal(r.resource, r.ids, a.err)
+		}
 		r.answers <- a // buffered: does not block
-		delete(s.requests, call)
+		delete(s.requests, c.Call)
 	}
 }

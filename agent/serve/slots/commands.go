@@ -49,12 +49,6 @@ type Answer struct {
 	Err error
 }
 
-// Suggest ends a call of [PreferenceAsked].
-type Suggest struct {
-	Call Call
-	IDs  []int
-}
-
 // Claim requests one patch that gives owners to free slots of an Instance. Each owner
 // is this node, through the Instance's resource or the group's. A slot that already
 // has the owner keeps it. Its result is [ClaimSettled].
@@ -105,7 +99,6 @@ type Report struct {
 }
 
 func (Answer) command()    {}
-func (Suggest) command()   {}
 func (Claim) command()     {}
 func (Release) command()   {}
 func (Probe) command()     {}
@@ -122,10 +115,6 @@ func (c Answer) String() string {
 		words = append(words, ref.String())
 	}
 	return fmt.Sprintf("answer %d: %s", c.Call, strings.Join(words, " "))
-}
-
-func (c Suggest) String() string {
-	return fmt.Sprintf("suggest %d: %s", c.Call, numbers(c.IDs))
 }
 
 func (c Claim) String() string {
@@ -168,14 +157,6 @@ func owners(slots map[int]v0.Owner) string {
 			word += "=C:" + id
 		}
 		words = append(words, word)
-	}
-	return strings.Join(words, " ")
-}
-
-func numbers(slots []int) string {
-	words := make([]string, 0, len(slots))
-	for _, s := range slots {
-		words = append(words, fmt.Sprint(s))
 	}
 	return strings.Join(words, " ")
 }

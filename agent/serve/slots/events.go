@@ -138,15 +138,6 @@ type AllocateRequested struct {
 // call that was answered.
 type CallExpired struct{ Call Call }
 
-// PreferenceAsked is the kubelet's request to choose among its available IDs.
-type PreferenceAsked struct {
-	Call      Call
-	Resource  Resource
-	Available []int
-	Must      []int
-	Size      int
-}
-
 // Result is what became of a patch.
 type Result struct {
 	Outcome Outcome

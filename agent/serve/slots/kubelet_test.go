@@ -247,7 +247,6 @@ func (n *node) do(command slots.Command) {
 	switch c := command.(type) {
 	case slots.Answer:
 		n.answered(c)
-	case slots.Suggest:
 	case slots.Claim:
 		n.send(c.Instance, c.Owners, false)
 	case slots.Release:
