@@ -41,7 +41,7 @@ func (c *cachedConfiguration) full() bool { return c.otherFailures >= v0.MaxDisc
 // newConfigurations returns a cache for a node's agent. It calls changed, which must not
 // block, with each Configuration that changes, and with those in conflict with it.
 func newConfigurations(client dynamic.Interface, node string, changed func(types.NamespacedName)) (*configurations, error) {
-	c := &configurations{informer.Objects(client.Resource(v0.ConfigurationResource), nil,
+	c := &configurations{informer.Objects(client.Resource(v0.ConfigurationResource), "",
 		func(object *unstructured.Unstructured) (metav1.Object, error) { return readConfiguration(object, node) })}
 	if err := c.informer.AddIndexers(cache.Indexers{byResource: func(object any) ([]string, error) {
 		return resources(object.(*cachedConfiguration).Name), nil

@@ -79,8 +79,7 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 
 		departures: map[types.UID]departure{},
 	}
-	s.informer = informer.Objects(s.client,
-		func(options *metav1.ListOptions) { options.LabelSelector = s.label },
+	s.informer = informer.Objects(s.client, s.label,
 		func(object *unstructured.Unstructured) (metav1.Object, error) { return Read(object) })
 	err := s.informer.AddIndexers(cache.Indexers{byConfiguration: func(object any) ([]string, error) {
 		return []string{configurationOf(object.(*v0.Instance)).String()}, nil
