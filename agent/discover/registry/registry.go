@@ -227,37 +227,25 @@ func (r *Registry) dialer(endpoint Endpoint) *net.Dialer {
 	}
 }
 
-// Stream is an open stream to an endpoint. Exactly one of its methods is called, once.
-type Stream struct {
-	registry *Registry
-	endpoint Endpoint
-	of       *record // nil if the endpoint was forgotten
-}
-
-// Opened records that a stream to an endpoint is open and that the endpoint answers.
-func (r *Registry) Opened(endpoint Endpoint) *Stream {
-	opened := &Stream{registry: r, endpoint: endpoint}
+// Opened records that a stream to an endpoint is open and that the endpoint answers. The caller
+// calls ended once, and says whether the stream broke or was closed by the agent.
+func (r *Registry) Opened(endpoint Endpoint) (ended func(broke bool)) {
+	var of *record // nil if the endpoint was forgotten
 	r.change(endpoint, func(known *record) {
 		known.opened()
-		opened.of = known
+		of = known
 	})
-	return opened
-}
-
-// Closed records that the agent closed the stream.
-func (s Stream) Closed() { s.ended((*record).closed) }
-
-// Broke records that the stream ended without the agent closing it.
-func (s Stream) Broke() { s.ended(func(known *record) { known.broke(time.Now()) }) }
-
-// ended records the end of the stream, unless the endpoint has been forgotten since:
-// if it is known again, the new record does not count the stream.
-func (s Stream) ended(transition func(*record)) {
-	s.registry.change(s.endpoint, func(known *record) {
-		if known == s.of {
-			transition(known)
-		}
-	})
+	return func(broke bool) {
+		r.change(endpoint, func(known *record) {
+			switch {
+			case known != of: // it is known again, and does not count the stream
+			case broke:
+				known.broke(time.Now())
+			default:
+				known.closed()
+			}
+		})
+	}
 }
 
 // Failed records that an endpoint did not answer.

@@ -196,7 +196,7 @@ func TestAnOfflineHandlerIsForgotten(t *testing.T) {
 		go registry.Run(t.Context())
 		stream := registry.Opened(entry.Endpoint)
 		time.Sleep(time.Hour)
-		stream.Broke()
+		stream(true)
 		time.Sleep(ForgetAfter - time.Second)
 		synctest.Wait()
 		if known := registry.Snapshot(); len(known) != 1 || known[0].State != Offline {
@@ -251,7 +251,7 @@ func TestAStreamOfAForgottenHandlerIsNotCounted(t *testing.T) {
 		if err := registry.Register(entry); err != nil {
 			t.Fatal(err)
 		}
-		stream.Closed()
+		stream(false)
 		if streams := registry.records[entry.Endpoint].streams; streams != 0 {
 			t.Errorf("%d streams are open, want 0", streams)
 		}

@@ -43,8 +43,9 @@ type stream struct {
 	// pace is that of the messages of all calls: a call that ends does not renew it.
 	pace *rate.Limiter
 
-	// counted is the stream as the registry counts it, or nil. Only the listener uses it.
-	counted *registry.Stream
+	// ended ends what the registry counts as the stream; nil if it counts none. Only the
+	// listener uses it.
+	ended func(broke bool)
 }
 
 func newStream(

@@ -220,8 +220,8 @@ func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) {
 // attempt fails: a handler that answers each request and ends the stream, or refuses it,
 // is available all the time.
 func (d *discovery) count(from *stream) {
-	if from.counted == nil {
-		from.counted = d.supervisor.registry.Opened(from.entry.Endpoint)
+	if from.ended == nil {
+		from.ended = d.supervisor.registry.Opened(from.entry.Endpoint)
 	}
 }
 
@@ -230,9 +230,9 @@ func (d *discovery) broke(from *stream, wasOpen bool, err error) {
 	case refused(err): // the handler works, but the request is wrong
 		d.count(from)
 	case wasOpen:
-	case from.counted != nil:
-		from.counted.Broke()
-		from.counted = nil
+	case from.ended != nil:
+		from.ended(true)
+		from.ended = nil
 	default:
 		d.supervisor.registry.Failed(from.entry.Endpoint)
 	}
@@ -248,8 +248,8 @@ func (d *discovery) broke(from *stream, wasOpen bool, err error) {
 }
 
 func (d *discovery) closed(from *stream) {
-	if from.counted != nil {
-		from.counted.Closed()
+	if from.ended != nil {
+		from.ended(false)
 	}
 }
 
