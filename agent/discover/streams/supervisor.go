@@ -227,7 +227,7 @@ func (d *discovery) count(from *stream) {
 
 func (d *discovery) broke(from *stream, wasOpen bool, err error) {
 	switch {
-	case refused(err): // the handler works, but the request is wrong
+	case isRefusal(err): // the handler works, but the request is wrong
 		d.count(from)
 	case wasOpen:
 	case from.ended != nil:
@@ -239,7 +239,7 @@ func (d *discovery) broke(from *stream, wasOpen bool, err error) {
 	d.supervisor.metrics.failure(from.entry.Name, class(err))
 	d.supervisor.log.Debug("Discovery stream ended", "configuration", d.name, "endpoint", from.entry.Endpoint, "err", err)
 	d.handle(from, func() {
-		if refused(err) {
+		if isRefusal(err) {
 			d.view.Refused(from.entry.Endpoint, reason(err))
 		} else {
 			d.view.Broke(from.entry.Endpoint, reason(err), time.Now())
