@@ -69,7 +69,8 @@ func (a *nodeAgent) sees(name string, holds func(*v0.Instance) bool, devices ...
 	a.Helper()
 	snapshot := streams.Snapshot{Settled: true}
 	for _, d := range devices {
-		snapshot.Devices = append(snapshot.Devices, streams.Known{Device: d, Online: true})
+		d.Online = true
+		snapshot.Devices = append(snapshot.Devices, d)
 	}
 	a.Eventually("node "+a.node+" has published "+name, func() string {
 		result, err := a.publisher.Publish(a.Context(), a.configuration, snapshot)

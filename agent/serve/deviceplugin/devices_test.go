@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/kubelettest"
 )
@@ -78,5 +79,24 @@ func TestOnlyOwnSlotsAreObserved(t *testing.T) {
 		if got := observed(tc.usage); got != tc.want {
 			t.Errorf("%d: %s: observed %v, want %v", i, tc.reason, got, tc.want)
 		}
+	}
+}
+
+// TestRefusalsAreObserved checks that calls which are refused again and again lead to few
+// observations.
+func TestRefusalsAreObserved(t *testing.T) {
+	s, stop := unconnected(t, kubelettest.Start(t, kubelettest.Options{}), slog.New(slog.DiscardHandler))
+	stop() // from here on, this goroutine is the loop, and nobody takes the trigger
+	observed := 0
+	for range 20 {
+		select {
+		case <-s.trigger:
+		default:
+		}
+		s.answer(slots.Answer{Err: slots.ErrTaken})
+		observed += len(s.trigger)
+	}
+	if observed != maxRefusals {
+		t.Errorf("%d observations, want %d", observed, maxRefusals)
 	}
 }
