@@ -97,11 +97,6 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 		return err
 	}
 	defer a.close()
-	web, err := a.listen(options)
-	if err != nil {
-		return err
-	}
-	defer web.close()
 	registrations, err := registry.Listen(options.HandlersDir)
 	if err != nil {
 		return err
@@ -125,9 +120,12 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 		log.Info("Configurations and Instances are synced", "node", options.NodeName)
 		return a.reconciler.run(ctx)
 	})
-	for _, e := range web {
-		group.Go(func() error { return e.serve(ctx) })
-	}
+	group.Go(func() error {
+		return serve(ctx, "--metrics-bind-address", options.MetricsAddress, metricsHandler(a.metrics, log))
+	})
+	group.Go(func() error {
+		return serve(ctx, "--health-probe-bind-address", options.ProbeAddress, probeHandler(a.health.Check, a.ready))
+	})
 	return ignoreCanceled(group.Wait())
 }
 
@@ -171,7 +169,7 @@ func build(client clients, options Options, newServer serverFunc) (*parts, error
 	a.reconciler = &reconciler{
 		node: options.NodeName, configurations: a.configurations, properties: a.properties, streams: a.streams,
 		publisher: publish.New(client, a.instances, options.NodeName, v0.FieldManagerAgent, log),
-		reporter:  newReporter(client, v0.FieldManagerOfNode(options.NodeName), a.configurations.otherFailures, log),
+		reporter:  newReporter(client, v0.FieldManagerOfNode(options.NodeName), log),
 		missing:   newMissing(cmp.Or(options.missingDelay, missingDelay)),
 		sink:      a.server, registered: a.handlers.Has, refusal: a.handlers.Refusal, log: log, queue: queue,
 		health: a.health, limit: cmp.Or(options.workerLimit, workerLimit),

@@ -41,7 +41,7 @@ func (c *cachedConfiguration) full() bool { return c.otherFailures >= v0.MaxDisc
 // newConfigurations returns a cache for a node's agent. It calls changed, which must not
 // block, with each Configuration that changes, and with those in conflict with it.
 func newConfigurations(client dynamic.Interface, node string, changed func(types.NamespacedName)) (*configurations, error) {
-	c := &configurations{informer.Objects(client.Resource(v0.ConfigurationResource), nil,
+	c := &configurations{informer.Objects(client.Resource(v0.ConfigurationResource), "",
 		func(object *unstructured.Unstructured) (metav1.Object, error) { return readConfiguration(object, node) })}
 	if err := c.informer.AddIndexers(cache.Indexers{byResource: func(object any) ([]string, error) {
 		return resources(object.(*cachedConfiguration).Name), nil
@@ -49,7 +49,7 @@ func newConfigurations(client dynamic.Interface, node string, changed func(types
 		return nil, err
 	}
 	notify := func(configuration *cachedConfiguration) {
-		changed(keyOf(&configuration.Configuration))
+		changed(keyOf(configuration))
 		for _, other := range c.conflicting(&configuration.Configuration) {
 			changed(keyOf(other))
 		}
@@ -72,27 +72,13 @@ func differ(before, after *cachedConfiguration) bool {
 
 // get returns a Configuration, or nil if it does not exist or is being deleted. The
 // caller must not modify it.
-func (c *configurations) get(name types.NamespacedName) *v0.Configuration {
-	if cached := c.cached(name); cached != nil && v0.Active(&cached.Configuration) {
-		return &cached.Configuration
+func (c *configurations) get(name types.NamespacedName) *cachedConfiguration {
+	if object, exists, err := c.informer.GetStore().GetByKey(name.String()); err == nil && exists {
+		if cached := object.(*cachedConfiguration); v0.Active(&cached.Configuration) {
+			return cached
+		}
 	}
 	return nil
-}
-
-func (c *configurations) cached(name types.NamespacedName) *cachedConfiguration {
-	object, exists, err := c.informer.GetStore().GetByKey(name.String())
-	if err != nil || !exists {
-		return nil
-	}
-	return object.(*cachedConfiguration)
-}
-
-// otherFailures returns the number of failures that other nodes report.
-func (c *configurations) otherFailures(name types.NamespacedName) int {
-	if cached := c.cached(name); cached != nil {
-		return cached.otherFailures
-	}
-	return 0
 }
 
 // older returns the Configuration that is served instead, or nil: the oldest of those in
@@ -196,6 +182,6 @@ func readConfiguration(object *unstructured.Unstructured, node string) (*cachedC
 	return read, nil
 }
 
-func keyOf(configuration *v0.Configuration) types.NamespacedName {
+func keyOf(configuration metav1.Object) types.NamespacedName {
 	return cache.MetaObjectToName(configuration).AsNamespacedName()
 }

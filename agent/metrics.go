@@ -50,11 +50,17 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(handlersDescription, prometheus.GaugeValue, float64(states[state]), name, string(state))
 		}
 	}
-	for configuration, kinds := range c.instances.Count() {
-		for shared, count := range kinds {
-			to <- prometheus.MustNewConstMetric(instancesDescription, prometheus.GaugeValue, float64(count),
-				configuration.Namespace, configuration.Name, strconv.FormatBool(shared))
-		}
+	type kind struct {
+		namespace, configuration string
+		shared                   bool
+	}
+	kinds := map[kind]int{}
+	for _, instance := range c.instances.All() {
+		kinds[kind{instance.Namespace, instance.Spec.ConfigurationName, instance.Spec.Shared}]++
+	}
+	for k, count := range kinds {
+		to <- prometheus.MustNewConstMetric(instancesDescription, prometheus.GaugeValue, float64(count),
+			k.namespace, k.configuration, strconv.FormatBool(k.shared))
 	}
 }
 
@@ -92,50 +98,20 @@ func answer(check func() error) http.HandlerFunc {
 	}
 }
 
-// endpoint is a handler and the address at which it is served.
-type endpoint struct {
-	listener net.Listener
-	server   *http.Server
-}
-
-type endpoints []endpoint
-
-// listen listens at the addresses of the metrics and of the probes that are not turned off.
-func (a *parts) listen(options Options) (endpoints, error) {
-	var all endpoints
-	for _, e := range []struct {
-		flag, address string
-		handler       http.Handler
-	}{
-		{"--metrics-bind-address", options.MetricsAddress, metricsHandler(a.metrics, options.Logger)},
-		{"--health-probe-bind-address", options.ProbeAddress, probeHandler(a.health.Check, a.ready)},
-	} {
-		if e.address == "" || e.address == "0" {
-			continue
-		}
-		listener, err := net.Listen("tcp", e.address)
-		if err != nil {
-			all.close()
-			return nil, fmt.Errorf("%s: %w: free the port, or set the flag to another one or to 0", e.flag, err)
-		}
-		all = append(all, endpoint{listener, &http.Server{Handler: e.handler, ReadHeaderTimeout: 5 * time.Second}})
+// serve serves a handler at the address of a flag until ctx is done, unless it is turned off.
+func serve(ctx context.Context, flag, address string, handler http.Handler) error {
+	if address == "" || address == "0" {
+		return nil
 	}
-	return all, nil
-}
-
-// close releases the addresses.
-func (all endpoints) close() {
-	for _, e := range all {
-		e.listener.Close()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("%s: %w: free the port, or set the flag to another one or to 0", flag, err)
 	}
-}
-
-// serve serves the endpoint until ctx is done.
-func (e endpoint) serve(ctx context.Context) error {
-	stopped := context.AfterFunc(ctx, func() { e.server.Close() })
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	stopped := context.AfterFunc(ctx, func() { server.Close() })
 	defer stopped()
-	if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve %s: %w", e.listener.Addr(), err)
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	}
 	return nil
 }

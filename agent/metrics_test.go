@@ -15,11 +15,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	recorder := metricsdoc.NewRecorder()
 	recorder.MustRegister(version.NewCollector("agent"), collector{})
 	streams.NewMetrics(recorder)
-	recorder.MustRegister(&streams.Supervisor{}, &reporter{})
+	recorder.MustRegister(&streams.Supervisor{}, &reporter{}, &observer.Observer{})
 	if _, err := deviceplugin.NewMetrics(recorder, nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := observer.NewMetrics(recorder); err != nil {
 		t.Fatal(err)
 	}
 	metricsdoc.Check(t, "../docs/metrics.md", "akri-agent", recorder)

@@ -46,7 +46,7 @@ func newMissing(delay time.Duration) *missing {
 // observe reports whether to report the handler of a Configuration as missing, and when
 // to call observe again; zero for never. served says that this node has it.
 func (m *missing) observe(configuration *cachedConfiguration, served bool, now time.Time) (report bool, again time.Time) {
-	name, handler := keyOf(&configuration.Configuration), configuration.Spec.DiscoveryHandler.Name
+	name, handler := keyOf(configuration), configuration.Spec.DiscoveryHandler.Name
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if served {
@@ -60,7 +60,7 @@ func (m *missing) observe(configuration *cachedConfiguration, served bool, now t
 	known.elsewhere = known.elsewhere || configuration.discovered
 	m.handlers[name] = known
 	switch due := known.since.Add(m.delay); {
-	case known.elsewhere, configuration.otherMissing >= maxMissing && !reportsMissing(&configuration.Configuration):
+	case known.elsewhere, configuration.otherMissing >= maxMissing && !reportsMissing(configuration):
 		return false, time.Time{}
 	case now.Before(due):
 		return false, due
@@ -76,6 +76,6 @@ func (m *missing) forget(name types.NamespacedName) {
 }
 
 // reportsMissing reports whether the status says that this node has no handler.
-func reportsMissing(configuration *v0.Configuration) bool {
+func reportsMissing(configuration *cachedConfiguration) bool {
 	return slices.ContainsFunc(configuration.Status.DiscoveryFailures, v0.DiscoveryFailure.HandlerMissing)
 }

@@ -32,7 +32,7 @@ type Options struct {
 	// NetworkHandlers are the discovery handlers on the network that may register.
 	NetworkHandlers registry.Network
 	// StaticHandlers are discovery handlers on the network that do not register.
-	StaticHandlers []registry.Static
+	StaticHandlers []registry.Entry
 	// EmbeddedHandlers are discovery handlers that run in the agent's process. Their
 	// names differ.
 	EmbeddedHandlers []embeddable.Handler
@@ -58,7 +58,7 @@ func (o Options) validate() error {
 		return err
 	}
 	for _, handler := range o.StaticHandlers {
-		if err := o.NetworkHandlers.PermitStatic(handler); err != nil {
+		if err := o.NetworkHandlers.PermitStatic(handler.Endpoint); err != nil {
 			return fmt.Errorf("--static-handlers: %w", err)
 		}
 	}

@@ -123,7 +123,7 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 		r.missing.forget(name)
 		return r.withdraw(ctx, name, false)
 	}
-	reason, review := r.refuse(configuration)
+	reason, review := r.refuse(&configuration.Configuration)
 	if reason != "" {
 		again, err = r.turnDown(ctx, configuration, reason)
 	} else {
@@ -134,12 +134,12 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 
 // serve publishes what the handlers have found for a Configuration, and returns when to call
 // it again; zero means never.
-func (r *reconciler) serve(ctx context.Context, configuration *v0.Configuration) (again time.Time, err error) {
+func (r *reconciler) serve(ctx context.Context, configuration *cachedConfiguration) (again time.Time, err error) {
 	name := keyOf(configuration)
 	found := failures{node: r.node}
-	complete := r.discover(configuration, &found)
+	complete := r.discover(&configuration.Configuration, &found)
 	snapshot := r.streams.Snapshot(name)
-	result, err := r.publisher.Publish(ctx, configuration, snapshot)
+	result, err := r.publisher.Publish(ctx, &configuration.Configuration, snapshot)
 	r.sink.Publish(name, result.Devices)
 	if err != nil {
 		return time.Time{}, err
@@ -181,7 +181,7 @@ func (r *reconciler) refuse(configuration *v0.Configuration) (reason string, rev
 
 // turnDown stops serving a Configuration that exists, and reports the reason. It returns
 // when to call it again; zero means never.
-func (r *reconciler) turnDown(ctx context.Context, configuration *v0.Configuration, reason string) (again time.Time, err error) {
+func (r *reconciler) turnDown(ctx context.Context, configuration *cachedConfiguration, reason string) (again time.Time, err error) {
 	found := failures{node: r.node}
 	found.add(configuration.Spec.DiscoveryHandler.Name, reason)
 	if again, err = r.withdraw(ctx, keyOf(configuration), true); err != nil {
@@ -193,13 +193,10 @@ func (r *reconciler) turnDown(ctx context.Context, configuration *v0.Configurati
 
 // addMissing adds a failure if the node lacks the Configuration's handler. It returns when
 // to call it again; zero for never.
-func (r *reconciler) addMissing(configuration *v0.Configuration, found *failures) (again time.Time) {
-	cached, handler := r.configurations.cached(keyOf(configuration)), configuration.Spec.DiscoveryHandler.Name
-	if cached == nil {
-		return time.Time{}
-	}
+func (r *reconciler) addMissing(configuration *cachedConfiguration, found *failures) (again time.Time) {
+	handler := configuration.Spec.DiscoveryHandler.Name
 	registered := r.registered(handler)
-	report, again := r.missing.observe(cached, registered, time.Now())
+	report, again := r.missing.observe(configuration, registered, time.Now())
 	switch reason := r.refusal(handler); {
 	case reason != "" && !registered: // whatever other nodes have found with it
 		found.add(handler, reason)

@@ -41,17 +41,15 @@ var failuresDescription = prometheus.NewDesc("akri_discovery_failures",
 type reporter struct {
 	client  dynamic.Interface
 	manager string
-	others  func(types.NamespacedName) int
 	log     *slog.Logger
 
 	mu      sync.Mutex
 	reports map[types.NamespacedName]knownReport
 }
 
-// newReporter returns a reporter that writes as a field manager. others returns the number
-// of failures that other nodes report.
-func newReporter(client dynamic.Interface, manager string, others func(types.NamespacedName) int, log *slog.Logger) *reporter {
-	return &reporter{client: client, manager: manager, others: others, log: log, reports: map[types.NamespacedName]knownReport{}}
+// newReporter returns a reporter that writes as a field manager.
+func newReporter(client dynamic.Interface, manager string, log *slog.Logger) *reporter {
+	return &reporter{client: client, manager: manager, log: log, reports: map[types.NamespacedName]knownReport{}}
 }
 
 // knownReport is what the reporter knows about one Configuration.
@@ -68,13 +66,13 @@ type knownReport struct {
 // report applies the failures unless the status already shows them, or has no room. It
 // returns when to call it again, if a write must wait.
 func (r *reporter) report(
-	ctx context.Context, configuration *v0.Configuration, wanted []v0.DiscoveryFailure,
+	ctx context.Context, configuration *cachedConfiguration, wanted []v0.DiscoveryFailure,
 ) (again time.Time, err error) {
 	name := keyOf(configuration)
 	have := slices.SortedFunc(slices.Values(configuration.Status.DiscoveryFailures), func(a, b v0.DiscoveryFailure) int {
 		return cmp.Compare(a.Handler, b.Handler)
 	})
-	fitting := wanted[:min(len(wanted), max(v0.MaxDiscoveryFailures-r.others(name), 0))]
+	fitting := wanted[:min(len(wanted), max(v0.MaxDiscoveryFailures-configuration.otherFailures, 0))]
 	known := r.known(name)
 	unreported := len(wanted) - len(fitting)
 	if unreported > 0 && known.unreported == 0 {
@@ -93,7 +91,7 @@ func (r *reporter) report(
 	if time.Now().Before(known.due) {
 		return known.due, nil
 	}
-	switch err := r.apply(ctx, configuration, fitting); {
+	switch err := r.apply(ctx, &configuration.Configuration, fitting); {
 	case apierrors.IsInvalid(err): // full
 		known.due = time.Now().Add(fullDelay + rand.N(fullDelay))
 	case apierrors.IsConflict(err):

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -72,8 +71,8 @@ func TestReportsAreSpread(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newReporter(client, "test.node", func(types.NamespacedName) int { return 0 }, slog.New(slog.DiscardHandler))
-		stale, wanted := server.object(), []v0.DiscoveryFailure{{Node: "node", Handler: "h", Message: "m"}}
+		r := newReporter(client, "test.node", slog.New(slog.DiscardHandler))
+		stale, wanted := &cachedConfiguration{Configuration: *server.object()}, []v0.DiscoveryFailure{{Node: "node", Handler: "h", Message: "m"}}
 		stale.ResourceVersion = "before"
 		report := func(writes int, waits bool) (again time.Time) {
 			t.Helper()

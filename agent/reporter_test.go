@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	v0 "akri.sh/akri/api/v0"
@@ -55,11 +54,9 @@ func TestFailuresOfManyNodes(t *testing.T) {
 		}
 		return object
 	}
-	others := 0 // that the node which reports sees
 	var reporters []*reporter
 	for i := range v0.MaxDiscoveryFailures + 10 {
-		reporters = append(reporters, newReporter(client, fmt.Sprintf("test.node-%d", i), func(types.NamespacedName) int { return others },
-			slog.New(slog.DiscardHandler)))
+		reporters = append(reporters, newReporter(client, fmt.Sprintf("test.node-%d", i), slog.New(slog.DiscardHandler)))
 	}
 	// report has all nodes report, as their reconcilers do, until none of them has to wait. It
 	// returns the field managers that the object then has of them.
@@ -74,12 +71,11 @@ func TestFailuresOfManyNodes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				others = known.otherFailures
 				found := failures{node: node}
 				if failing(r.manager) {
 					found.add("onvif", "Secret login does not exist")
 				}
-				again, err := r.report(t.Context(), &known.Configuration, found.sorted())
+				again, err := r.report(t.Context(), known, found.sorted())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -16,26 +16,19 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Objects returns an informer of Akri's objects of a resource. restrict narrows the
-// list and the watch; it may be nil. The informer stores the results of reduce,
-// which may modify its argument.
+// Objects returns an informer of Akri's objects of a resource that have some labels. It stores
+// the results of reduce, which may modify its argument.
 func Objects(
-	client dynamic.ResourceInterface,
-	restrict func(*metav1.ListOptions),
-	reduce func(*unstructured.Unstructured) (metav1.Object, error),
+	client dynamic.ResourceInterface, labels string, reduce func(*unstructured.Unstructured) (metav1.Object, error),
 ) cache.SharedIndexInformer {
-	options := func(o metav1.ListOptions) metav1.ListOptions {
-		if restrict != nil {
-			restrict(&o)
-		}
-		return o
-	}
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, options(o))
+			o.LabelSelector = labels
+			return client.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			return client.Watch(ctx, options(o))
+			o.LabelSelector = labels
+			return client.Watch(ctx, o)
 		},
 	}
 	shared := cache.NewSharedIndexInformer(source, &unstructured.Unstructured{}, 0, cache.Indexers{})

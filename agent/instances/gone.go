@@ -2,6 +2,7 @@ package instances
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
@@ -98,7 +99,9 @@ func (s *Store) resolve(ctx context.Context, name types.NamespacedName) error {
 	if before == nil {
 		return nil
 	}
-	now, err := s.read(ctx, name)
+	limited, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	now, err := s.Read(limited, name)
 	if err != nil {
 		return err
 	}
@@ -125,16 +128,14 @@ func (s *Store) notifyDeleted(instance *v0.Instance) {
 	s.handler(Deleted, instance)
 }
 
-// read returns an Instance from the API server, or nil if there is none.
-func (s *Store) read(ctx context.Context, name types.NamespacedName) (*v0.Instance, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
+// Read returns an Instance as the API server has it, or nil if there is none.
+func (s *Store) Read(ctx context.Context, name types.NamespacedName) (*v0.Instance, error) {
 	object, err := s.client.Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read Instance %s: %w", name, err)
 	}
 	return Read(object)
 }

@@ -79,8 +79,7 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 
 		departures: map[types.UID]departure{},
 	}
-	s.informer = informer.Objects(s.client,
-		func(options *metav1.ListOptions) { options.LabelSelector = s.label },
+	s.informer = informer.Objects(s.client, s.label,
 		func(object *unstructured.Unstructured) (metav1.Object, error) { return Read(object) })
 	err := s.informer.AddIndexers(cache.Indexers{byConfiguration: func(object any) ([]string, error) {
 		return []string{configurationOf(object.(*v0.Instance)).String()}, nil
@@ -160,20 +159,6 @@ func (s *Store) All() []*v0.Instance {
 		all[i] = object.(*v0.Instance)
 	}
 	return all
-}
-
-// Count returns the number of Instances by Configuration and by whether they are
-// shared.
-func (s *Store) Count() map[types.NamespacedName]map[bool]int {
-	counts := map[types.NamespacedName]map[bool]int{}
-	for _, instance := range s.All() {
-		name := configurationOf(instance)
-		if counts[name] == nil {
-			counts[name] = map[bool]int{}
-		}
-		counts[name][instance.Spec.Shared]++
-	}
-	return counts
 }
 
 // Keep records an Instance from a response of the API server until the watch shows

@@ -68,7 +68,7 @@ func (p *prefixes) Set(value string) error {
 }
 
 // statics is the value of a flag with static handlers.
-type statics struct{ list *[]registry.Static }
+type statics struct{ list *[]registry.Entry }
 
 func (s *statics) Type() string   { return "handlers" }
 func (s *statics) String() string { return "" }

@@ -90,7 +90,8 @@ func TestNetworkFlags(t *testing.T) {
 
 func TestStaticHandlers(t *testing.T) {
 	options, err := parseFlags(t, "--static-handlers=onvif=onvif.svc:1+shared, opcua=10.0.0.1:2", "--static-handlers=http=h:3")
-	if err != nil || fmt.Sprint(options.StaticHandlers) != "[{onvif onvif.svc:1 true} {opcua 10.0.0.1:2 false} {http h:3 false}]" {
+	if want := "[onvif@onvif.svc:1 opcua@10.0.0.1:2 http@h:3]"; err != nil || fmt.Sprint(options.StaticHandlers) != want ||
+		!options.StaticHandlers[0].Shared || options.StaticHandlers[1].Shared {
 		t.Errorf("got %v, %v", options.StaticHandlers, err)
 	}
 	if _, err := parseFlags(t, "--static-handlers=onvif"); err == nil || !strings.Contains(err.Error(), "want NAME=HOST:PORT") {

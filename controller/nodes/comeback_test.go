@@ -51,7 +51,8 @@ func (w *world) agent(node string, configuration *v0.Configuration, devices ...s
 	publisher := publish.New(api, store, node, v0.FieldManagerAgent, log)
 	snapshot := streams.Snapshot{Settled: true}
 	for _, d := range devices {
-		snapshot.Devices = append(snapshot.Devices, streams.Known{Device: d, Online: true})
+		d.Online = true
+		snapshot.Devices = append(snapshot.Devices, d)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -18,9 +18,9 @@ const (
 
 // candidate is a device, its Instance, if there is one, and the Instance's name.
 type candidate struct {
-	known streams.Known
-	have  *v0.Instance
-	name  string
+	device streams.Device
+	have   *v0.Instance
+	name   string
 	// refused is the reason why the device is not published; empty if it is. An Instance
 	// that exists stays as it is.
 	refused string
@@ -29,18 +29,18 @@ type candidate struct {
 }
 
 // shownID returns the device's ID for a message.
-func (c candidate) shownID() string { return text.Truncate(c.known.ID, maxShown) }
+func (c candidate) shownID() string { return text.Truncate(c.device.ID, maxShown) }
 
 // candidates finds the Instances of devices, and refuses what is too large.
-func (s nodeView) candidates(devices []streams.Known, have []*v0.Instance) []candidate {
+func (s nodeView) candidates(devices []streams.Device, have []*v0.Instance) []candidate {
 	byName := make(map[string]*v0.Instance, len(have))
 	for _, instance := range have {
 		byName[instance.Name] = instance
 	}
 	list := make([]candidate, len(devices))
-	for i, known := range devices {
-		list[i] = candidate{known: known, refused: cmp.Or(known.Refused, excess(known.Device))}
-		list[i].have, list[i].name = s.find(known.Device, byName)
+	for i, d := range devices {
+		list[i] = candidate{device: d, refused: cmp.Or(d.Refused, excess(d))}
+		list[i].have, list[i].name = s.find(d, byName)
 	}
 	return list
 }

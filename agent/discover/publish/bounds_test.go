@@ -21,10 +21,11 @@ func withProperties(id string, n, length int) streams.Device {
 	return streams.Device{Key: streams.Key{ID: id}, Properties: properties}
 }
 
-func known(devices ...streams.Device) []streams.Known {
-	var list []streams.Known
+func known(devices ...streams.Device) []streams.Device {
+	var list []streams.Device
 	for _, d := range devices {
-		list = append(list, streams.Known{Device: d, Online: true})
+		d.Online = true
+		list = append(list, d)
 	}
 	return list
 }

@@ -264,7 +264,9 @@ func TestTheConfigurationTakesPrecedence(t *testing.T) {
 	have := instance(nodes("node-b", "node-a"), func(i *v0.Instance) {
 		i.Spec.Capacity, i.Spec.BrokerProperties = 1000, map[string]string{"URL": "seen", "OPERATOR": "evil"}
 	})
-	got := published(door(), have, streams.Known{Device: camera, Online: true})
+	online := camera
+	online.Online = true
+	got := published(door(), have, online)
 	if got.Capacity != 2 || got.Properties["OPERATOR"] != "me" || got.Properties["URL"] != "seen" {
 		t.Errorf("offers capacity %d and %v, want 2, the Configuration's OPERATOR and the device's URL", got.Capacity, got.Properties)
 	}

@@ -29,11 +29,14 @@ func intent(configuration *v0.Configuration, d streams.Device, node, name string
 	return &v0.Instance{
 		TypeMeta: metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v0.InstanceKind.Kind},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       configuration.Namespace,
-			Name:            name,
-			Labels:          map[string]string{v0.LabelConfiguration: configuration.Name, v0.NodeLabel(node): ""},
-			Annotations:     map[string]string{v0.AnnotationDeviceID: d.ID},
-			OwnerReferences: []metav1.OwnerReference{owner(configuration)},
+			Namespace:   configuration.Namespace,
+			Name:        name,
+			Labels:      map[string]string{v0.LabelConfiguration: configuration.Name, v0.NodeLabel(node): ""},
+			Annotations: map[string]string{v0.AnnotationDeviceID: d.ID},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v0.GroupVersion.String(), Kind: v0.ConfigurationKind.Kind, Name: configuration.Name, UID: configuration.UID,
+				Controller: new(true), // nothing else: agents of the original Akri apply the same reference, and would conflict
+			}},
 		},
 		Spec: v0.InstanceSpec{
 			ConfigurationName: configuration.Name,
@@ -43,13 +46,5 @@ func intent(configuration *v0.Configuration, d streams.Device, node, name string
 			Shared:            d.Shared,
 			Nodes:             []string{node},
 		},
-	}
-}
-
-func owner(configuration *v0.Configuration) metav1.OwnerReference {
-	return metav1.OwnerReference{
-		APIVersion: v0.GroupVersion.String(), Kind: v0.ConfigurationKind.Kind,
-		Name: configuration.Name, UID: configuration.UID,
-		Controller: new(true), // nothing else: agents of the original Akri apply the same reference, and would conflict
 	}
 }

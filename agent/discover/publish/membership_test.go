@@ -110,7 +110,7 @@ func TestManyNodes(t *testing.T) {
 
 	stale := b.get(name)
 	departures := b.all(nodes, func(ctx context.Context, p *Publisher) (time.Time, error) {
-		v := p.drop(ctx, nodeView{node: p.node}, b.name(), stale)
+		v := p.drop(ctx, nodeView{node: p.node, configuration: b.configuration}, stale)
 		return v.until, v.err
 	})
 	t.Logf("leaving took %v", departures[len(departures)-1])

@@ -12,11 +12,11 @@ import (
 // published returns the device that the serving half offers. Its properties come
 // from the Instance, so they are the same on all nodes; its mounts and device files
 // are this node's.
-func published(configuration *v0.Configuration, instance *v0.Instance, known streams.Known) device.Device {
+func published(configuration *v0.Configuration, instance *v0.Instance, seen streams.Device) device.Device {
 	d := adopted(configuration, instance)
-	d.ID, d.Shared = known.ID, known.Shared
-	d.Mounts, d.Files = known.Mounts, known.Files
-	d.Online = known.Online && instance.DeletionTimestamp == nil
+	d.ID, d.Shared = seen.ID, seen.Shared
+	d.Mounts, d.Files = seen.Mounts, seen.Files
+	d.Online = seen.Online && instance.DeletionTimestamp == nil
 	return d
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -81,7 +82,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	for i, o := range inParallel(candidates, func(c candidate) outcome { return p.one(ctx, here, c) }) {
 		c := &candidates[i]
 		if o.instance != nil && !c.withheld && slices.Contains(o.instance.Spec.Nodes, p.node) { // or others alone describe the device
-			result.Devices = append(result.Devices, published(configuration, o.instance, c.known))
+			result.Devices = append(result.Devices, published(configuration, o.instance, c.device))
 		}
 		if o.why == refused {
 			c.refused = o.err.Error()
@@ -94,14 +95,12 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 		result.Devices = append(result.Devices, adopted(configuration, instance))
 	}
 	slices.SortFunc(result.Devices, func(a, b device.Device) int { return cmp.Compare(a.Instance.Name, b.Instance.Name) })
-	later, refusedDrops, err := p.dropAll(ctx, here, here.name(), gone)
-	result.again(later)
-	errs = append(errs, err)
+	result.Refused = refusals(candidates)
+	errs = append(errs, p.dropAll(ctx, here, gone, &result))
 
 	changing, end := p.gate.failure(here.name(), time.Now())
 	result.again(end)
-	reasons := slices.Concat(refusals(candidates), refusedDrops, []string{shortage, changing})
-	result.Refused = slices.DeleteFunc(reasons, func(reason string) bool { return reason == "" })
+	result.Refused = slices.DeleteFunc(append(result.Refused, shortage, changing), func(reason string) bool { return reason == "" })
 	return result, errors.Join(errs...)
 }
 
@@ -127,28 +126,28 @@ func unclaimed(have []*v0.Instance, candidates []candidate) (list []*v0.Instance
 func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName, exists bool) (time.Time, error) {
 	p.awaited.absent.Delete(configuration)
 	p.counts.free(configuration)
-	next, refused, err := p.dropAll(ctx, nodeView{node: p.node, collected: !exists}, configuration, p.instances.Of(configuration))
-	for _, reason := range refused {
+	of := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: configuration.Namespace, Name: configuration.Name}}
+	var result Result
+	err := p.dropAll(ctx, nodeView{node: p.node, configuration: of, collected: !exists}, p.instances.Of(configuration), &result)
+	for _, reason := range result.Refused {
 		err = errors.Join(err, errors.New(reason))
 	}
-	return next, err
+	return result.Next, err
 }
 
-// dropAll removes this node from Instances of a Configuration. It returns when to try again
-// if it may not write all now, and what the API server refuses, which a user must resolve.
-func (p *Publisher) dropAll(
-	ctx context.Context, here nodeView, configuration types.NamespacedName, list []*v0.Instance,
-) (next time.Time, refusals []string, err error) {
+// dropAll removes this node from Instances of a Configuration. It adds to the result when to
+// try again if it may not write all now, and what the API server refuses.
+func (p *Publisher) dropAll(ctx context.Context, here nodeView, list []*v0.Instance, result *Result) error {
 	var errs []error
-	for _, v := range inParallel(list, func(have *v0.Instance) verdict { return p.drop(ctx, here, configuration, have) }) {
-		next = deadline.Earliest(next, v.until)
+	for _, v := range inParallel(list, func(have *v0.Instance) verdict { return p.drop(ctx, here, have) }) {
+		result.again(v.until)
 		if v.why == refused {
-			refusals = append(refusals, v.err.Error())
+			result.Refused = append(result.Refused, v.err.Error())
 		} else {
 			errs = append(errs, v.err)
 		}
 	}
-	return next, refusals, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // inParallel calls do for each element, a few at a time, and returns the results in the same
@@ -180,8 +179,8 @@ func (p *Publisher) one(ctx context.Context, here nodeView, c candidate) outcome
 	if c.refused != "" {
 		return outcome{instance: c.have} // it stays as it is
 	}
-	d, name := c.known.Device, c.name
-	o := p.settle(ctx, here.name(), c.have, func(have *v0.Instance) (Step, error) {
+	d, name := c.device, c.name
+	o := p.settle(ctx, here, c.have, func(have *v0.Instance) (Step, error) {
 		if have != nil && !here.belongsTo(have, d) { // known since an attempt to create ours
 			long := v0.LongInstanceName(here.configuration.Name, d.ID, here.node, d.Shared)
 			if name == long {
@@ -201,9 +200,9 @@ func (p *Publisher) one(ctx context.Context, here nodeView, c candidate) outcome
 }
 
 // drop removes this node from an Instance, as far as it may.
-func (p *Publisher) drop(ctx context.Context, here nodeView, configuration types.NamespacedName, have *v0.Instance) verdict {
+func (p *Publisher) drop(ctx context.Context, here nodeView, have *v0.Instance) verdict {
 	uid := have.UID
-	v := p.settle(ctx, configuration, have, func(have *v0.Instance) (Step, error) {
+	v := p.settle(ctx, here, have, func(have *v0.Instance) (Step, error) {
 		if have == nil || have.UID != uid {
 			return Step{Action: Wait}, nil
 		}
@@ -218,7 +217,7 @@ func (p *Publisher) drop(ctx context.Context, here nodeView, configuration types
 // settle takes the step that decide returns for an Instance, if the gate permits that: first
 // as the cache has it, and then, if that has changed, as the API server has it.
 func (p *Publisher) settle(
-	ctx context.Context, configuration types.NamespacedName, have *v0.Instance, decide func(have *v0.Instance) (Step, error),
+	ctx context.Context, here nodeView, have *v0.Instance, decide func(have *v0.Instance) (Step, error),
 ) outcome {
 	var first, step Step
 	for attempt := range maxAttempts {
@@ -231,7 +230,7 @@ func (p *Publisher) settle(
 		}
 		if attempt == 0 {
 			first = step
-			if v := p.gate.ask(configuration, step, time.Now()); v.why != 0 {
+			if v := p.gate.ask(here.name(), step, time.Now()); v.why != 0 {
 				return outcome{have, v}
 			}
 		}
@@ -242,7 +241,7 @@ func (p *Publisher) settle(
 			return outcome{instance: written} // after a deletion, the event triggers the creation
 		}
 		if hasChanged(err) {
-			current, readErr := p.get(ctx, step.name())
+			current, readErr := p.instances.Read(ctx, step.name())
 			if readErr != nil {
 				return outcome{have, verdict{why: failed, err: readErr}}
 			}

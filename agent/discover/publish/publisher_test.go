@@ -80,7 +80,8 @@ func (b *bench) publish(p *Publisher, devices ...streams.Device) Result {
 	b.t.Helper()
 	snapshot := streams.Snapshot{Settled: true}
 	for _, d := range devices {
-		snapshot.Devices = append(snapshot.Devices, streams.Known{Device: d, Online: true})
+		d.Online = true
+		snapshot.Devices = append(snapshot.Devices, d)
 	}
 	result, err := p.Publish(b.t.Context(), b.configuration, snapshot)
 	if err != nil {
@@ -161,7 +162,7 @@ func TestNoDeletionAfterAnotherNodeJoined(t *testing.T) {
 	name := b.publish(a, camera).Devices[0].Instance.Name
 	stale := b.get(name)
 	b.publish(other, camera)
-	if v := a.drop(t.Context(), nodeView{node: "node-a"}, b.name(), stale); v.err != nil { // decides on an old version
+	if v := a.drop(t.Context(), nodeView{node: "node-a", configuration: b.configuration}, stale); v.err != nil { // decides on an old version
 		t.Fatal(v.err)
 	}
 	now := b.get(name)

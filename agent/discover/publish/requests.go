@@ -71,18 +71,6 @@ func (p *Publisher) delete(ctx context.Context, have *v0.Instance) error {
 	return err
 }
 
-// get returns an Instance from the API server, or nil.
-func (p *Publisher) get(ctx context.Context, key types.NamespacedName) (*v0.Instance, error) {
-	object, err := p.client.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read Instance %s: %w", key, err)
-	}
-	return instances.Read(object)
-}
-
 // keep records the response to a write, so that later reads see it before the watch
 // does.
 func (p *Publisher) keep(answer *unstructured.Unstructured) (*v0.Instance, error) {

@@ -36,20 +36,20 @@ func (n Network) Validate() error {
 }
 
 // ParseStatic returns the static handler in NAME=HOST:PORT or NAME=HOST:PORT+shared.
-func ParseStatic(text string) (Static, error) {
+func ParseStatic(text string) (Entry, error) {
 	name, address, found := strings.Cut(text, "=")
 	address, isShared := strings.CutSuffix(address, "+shared")
 	endpoint, err := networkEndpoint(name, address)
 	if !found || err != nil || strings.ContainsAny(address, "/, ") {
-		return Static{}, fmt.Errorf(
+		return Entry{}, fmt.Errorf(
 			"%q: want NAME=HOST:PORT or NAME=HOST:PORT+shared, such as onvif=akri-onvif.akri-system.svc:10000+shared", text)
 	}
-	return Static{Name: name, Address: endpoint.Address, Shared: isShared}, nil
+	return Entry{Endpoint: endpoint, Shared: isShared}, nil
 }
 
 // PermitStatic returns an error if the agent must not connect to a static handler. The
 // addresses of a name are checked for each connection.
-func (n Network) PermitStatic(handler Static) error {
+func (n Network) PermitStatic(handler Endpoint) error {
 	if len(n.Addresses) == 0 && n.CAFile == "" {
 		return fmt.Errorf("static handler %s: handlers on the network are off: "+
 			"set --allow-network-handlers=CIDR or --network-handlers-ca-file, too", handler.Name)
@@ -61,7 +61,7 @@ func (n Network) PermitStatic(handler Static) error {
 	if _, err := netip.ParseAddr(host); err != nil {
 		return nil //nolint:nilerr // a name
 	}
-	return n.permit(Endpoint{Name: handler.Name, Network: true, Address: handler.Address})
+	return n.permit(handler)
 }
 
 // permit returns an error if the agent must not connect to an endpoint.

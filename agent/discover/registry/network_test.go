@@ -123,8 +123,8 @@ func TestRefusals(t *testing.T) {
 	}
 	registry.refusals["x1"] = refusal{"repeated", later}
 	registry.forget(later)
-	if next := registry.forget(later.Add(forgetRefusalAfter - time.Second)); next != time.Second || len(registry.refusals) != 1 {
-		t.Errorf("%d refusals are left, the next ends in %s; want that of x1, in a second", len(registry.refusals), next)
+	if registry.forget(later.Add(forgetRefusalAfter - time.Second)); len(registry.refusals) != 1 {
+		t.Errorf("%d refusals are left, want that of x1", len(registry.refusals))
 	}
 	if !slices.Contains(reported, "x0") || slices.Contains(reported, "x1") {
 		t.Errorf("reported were %q", reported)

@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"akri.sh/akri/internal/backoff"
 	"akri.sh/akri/internal/text"
 )
 
@@ -28,6 +29,9 @@ const EmbeddedSuffix = ".embedded"
 const (
 	maxEndpoints     = 1000
 	maxRefusalLength = 512
+	// minSharedInterval is the time between two changes of whether a handler's devices are
+	// shared: its streams are opened, and its Instances created, again.
+	minSharedInterval = time.Minute
 	// refusalInterval is how long the reason of a refusal counts rather than another one.
 	refusalInterval = time.Minute
 	// forgetRefusalAfter is longer than the kubelet waits until it starts a handler again that
@@ -35,24 +39,17 @@ const (
 	forgetRefusalAfter = 2 * ForgetAfter
 )
 
-var errTooMany = errors.New("too many discovery handlers are registered: wait five minutes until offline ones are forgotten")
+var (
+	errTooMany = errors.New("too many discovery handlers are registered: wait five minutes until offline ones are forgotten")
+	errFlips   = errors.New("the handler has changed less than a minute ago whether its devices are shared, for which all of its " +
+		"Instances are created again: register again later, and always with the same value")
+)
 
 // Entry is a known endpoint.
 type Entry struct {
 	Endpoint
 	// Shared means that other nodes see the same devices.
 	Shared bool `json:"shared"`
-}
-
-// Static is a handler on the network that the operator has configured: it is known
-// without a registration, and is never forgotten.
-type Static struct {
-	// Name of the handler, as Configurations refer to it.
-	Name string
-	// Address is HOST:PORT. The host may be a name, such as that of a Service.
-	Address string
-	// Shared means that other nodes see the same devices.
-	Shared bool
 }
 
 // Status is an entry with its state.
@@ -66,7 +63,6 @@ type Registry struct {
 	dir      string
 	network  Network
 	log      *slog.Logger
-	recheck  chan struct{} // an endpoint may have gone offline
 	interval time.Duration // checkInterval
 
 	mu          sync.Mutex
@@ -82,11 +78,11 @@ type refusal struct {
 }
 
 // New returns the registry of the handlers in a directory. It starts with the
-// endpoints that the agent's last run stored there. Static handlers are known from the start.
-func New(dir string, network Network, log *slog.Logger, static ...Static) *Registry {
+// endpoints that the agent's last run stored there, and with the static ones, which the
+// operator has configured: they need no registration, and are never forgotten.
+func New(dir string, network Network, log *slog.Logger, static ...Entry) *Registry {
 	r := &Registry{
 		dir: dir, network: network, log: log, interval: checkInterval,
-		recheck: make(chan struct{}, 1),
 		records: map[Endpoint]*record{}, refusals: map[string]refusal{},
 	}
 	entries, err := load(dir)
@@ -96,8 +92,8 @@ func New(dir string, network Network, log *slog.Logger, static ...Static) *Regis
 	for _, entry := range entries {
 		r.records[entry.Endpoint] = &record{shared: entry.Shared}
 	}
-	for _, handler := range static {
-		r.records[Endpoint{Name: handler.Name, Network: true, Address: handler.Address}] = &record{shared: handler.Shared, static: true}
+	for _, entry := range static {
+		r.records[entry.Endpoint] = &record{shared: entry.Shared, static: true}
 	}
 	return r
 }
@@ -117,8 +113,8 @@ func (r *Registry) Register(entry Entry) error {
 		return err
 	}
 	r.mu.Lock()
-	known := r.records[entry.Endpoint]
-	if known == nil {
+	known, isKnown := r.records[entry.Endpoint]
+	if !isKnown {
 		if len(r.records) >= maxEndpoints {
 			r.mu.Unlock()
 			return errTooMany
@@ -129,9 +125,16 @@ func (r *Registry) Register(entry Entry) error {
 	if known.static {
 		entry.Shared = known.shared // the operator decides
 	}
-	changed := known.shared != entry.Shared
+	changed, now := known.shared != entry.Shared, time.Now()
+	if changed && isKnown {
+		if now.Sub(known.changedAt) < minSharedInterval {
+			r.mu.Unlock()
+			return errFlips
+		}
+		known.changedAt = now
+	}
 	delete(r.refusals, entry.Name)
-	known.registered(entry.Shared, time.Now())
+	known.registered(entry.Shared, now)
 	if changed {
 		r.save()
 	}
@@ -151,8 +154,8 @@ func (r *Registry) refuse(name string, err error, now time.Time) {
 	reason := text.Truncate("the discovery handler may not register: "+err.Error(), maxRefusalLength)
 	r.mu.Lock()
 	before, known := r.refusals[name]
-	room := len(name) <= maxNameLength && (known || len(r.refusals) < maxEndpoints)
-	isNew := before.reason != reason && room && now.Sub(before.at) >= refusalInterval
+	fits := len(name) <= maxNameLength && (known || len(r.refusals) < maxEndpoints)
+	isNew := before.reason != reason && fits && now.Sub(before.at) >= refusalInterval
 	if isNew || before.reason == reason {
 		r.refusals[name] = refusal{reason, now}
 	}
@@ -184,16 +187,7 @@ func (r *Registry) Endpoints(handler string) []Entry {
 }
 
 // Has reports whether a handler has an endpoint.
-func (r *Registry) Has(handler string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for endpoint := range r.records {
-		if endpoint.Name == handler {
-			return true
-		}
-	}
-	return false
-}
+func (r *Registry) Has(handler string) bool { return len(r.Endpoints(handler)) > 0 }
 
 // Snapshot returns the status of every endpoint, sorted.
 func (r *Registry) Snapshot() []Status {
@@ -233,37 +227,25 @@ func (r *Registry) dialer(endpoint Endpoint) *net.Dialer {
 	}
 }
 
-// Stream is an open stream to an endpoint. Exactly one of its methods is called, once.
-type Stream struct {
-	registry *Registry
-	endpoint Endpoint
-	of       *record // nil if the endpoint was forgotten
-}
-
-// Opened records that a stream to an endpoint is open and that the endpoint answers.
-func (r *Registry) Opened(endpoint Endpoint) Stream {
-	opened := Stream{registry: r, endpoint: endpoint}
+// Opened records that a stream to an endpoint is open and that the endpoint answers. The caller
+// calls ended once, and says whether the stream broke or was closed by the agent.
+func (r *Registry) Opened(endpoint Endpoint) (ended func(broke bool)) {
+	var of *record // nil if the endpoint was forgotten
 	r.change(endpoint, func(known *record) {
 		known.opened()
-		opened.of = known
+		of = known
 	})
-	return opened
-}
-
-// Closed records that the agent closed the stream.
-func (s Stream) Closed() { s.ended((*record).closed) }
-
-// Broke records that the stream ended without the agent closing it.
-func (s Stream) Broke() { s.ended(func(known *record) { known.broke(time.Now()) }) }
-
-// ended records the end of the stream, unless the endpoint has been forgotten since:
-// if it is known again, the new record does not count the stream.
-func (s Stream) ended(transition func(*record)) {
-	s.registry.change(s.endpoint, func(known *record) {
-		if known == s.of {
-			transition(known)
-		}
-	})
+	return func(broke bool) {
+		r.change(endpoint, func(known *record) {
+			switch {
+			case known != of: // it is known again, and does not count the stream
+			case broke:
+				known.broke(time.Now())
+			default:
+				known.closed()
+			}
+		})
+	}
 }
 
 // Failed records that an endpoint did not answer.
@@ -282,55 +264,33 @@ func (r *Registry) change(endpoint Endpoint, transition func(*record)) {
 	transition(known)
 	if after := known.state(); after != before {
 		r.log.Info("Discovery handler is "+string(after), "handler", endpoint.Name, "endpoint", endpoint.Address, "before", before)
-		select {
-		case r.recheck <- struct{}{}:
-		default:
-		}
 	}
 }
 
 // Run forgets endpoints that stay offline, and refusals, until ctx is done.
 func (r *Registry) Run(ctx context.Context) error {
-	for {
-		next := r.forget(time.Now())
-		timer := time.NewTimer(next)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C:
-		case <-r.recheck:
-			timer.Stop()
-		}
+	for backoff.Sleep(ctx, r.interval) {
+		r.forget(time.Now())
 	}
+	return nil
 }
 
 // forget removes endpoints that have been offline, and refusals that were not repeated, for
-// too long. It returns the delay until the next check.
-func (r *Registry) forget(now time.Time) (next time.Duration) {
-	next = ForgetAfter
+// too long.
+func (r *Registry) forget(now time.Time) {
 	var gone, refused []Endpoint
 	r.mu.Lock()
 	for name, refusal := range r.refusals {
-		if age := now.Sub(refusal.at); age < forgetRefusalAfter {
-			next = min(next, forgetRefusalAfter-age)
-			continue
+		if now.Sub(refusal.at) >= forgetRefusalAfter {
+			delete(r.refusals, name)
+			refused = append(refused, Endpoint{Name: name})
 		}
-		delete(r.refusals, name)
-		refused = append(refused, Endpoint{Name: name})
 	}
 	for endpoint, known := range r.records {
-		at, offline := known.forgetAt()
-		switch {
-		case !offline:
-		case at.After(now):
-			next = min(next, at.Sub(now))
-		default:
+		if known.forgotten(now) {
+			delete(r.records, endpoint)
 			gone = append(gone, endpoint)
 		}
-	}
-	for _, endpoint := range gone {
-		delete(r.records, endpoint)
 	}
 	if len(gone) > 0 {
 		r.save()
@@ -344,7 +304,6 @@ func (r *Registry) forget(now time.Time) (next time.Duration) {
 	for _, endpoint := range append(gone, refused...) {
 		r.notify(endpoint, false)
 	}
-	return next
 }
 
 func (r *Registry) notify(endpoint Endpoint, known bool) {

@@ -28,7 +28,8 @@ const (
 	registrationBurst = 200
 )
 
-// checkInterval is how often the agent looks for its registration socket.
+// checkInterval is how often the agent looks for its registration socket, and for endpoints to
+// forget.
 const checkInterval = 10 * time.Second
 
 // Listen listens on the registration socket, and replaces a stale one. The socket
@@ -138,7 +139,10 @@ func (s *registrationService) RegisterDiscoveryHandler(
 		s.registry.refuse(request.GetName(), err, time.Now())
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	if err := s.registry.Register(entry); err != nil {
+	switch err := s.registry.Register(entry); {
+	case errors.Is(err, errFlips): // the node has the handler
+		return nil, status.Error(codes.ResourceExhausted, err.Error())
+	case err != nil:
 		s.registry.refuse(request.GetName(), err, time.Now())
 		code := codes.PermissionDenied
 		if errors.Is(err, errTooMany) {

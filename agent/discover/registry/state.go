@@ -24,8 +24,9 @@ var States = []State{Waiting, Active, Offline}
 
 // record is the state machine of an endpoint.
 type record struct {
-	shared  bool
-	streams int
+	shared    bool
+	changedAt time.Time // of shared, since the endpoint is known
+	streams   int
 	// offlineSince is the time when the endpoint first did not answer; zero if it is
 	// not known to be offline.
 	offlineSince time.Time
@@ -111,11 +112,7 @@ func (r *record) idle() bool {
 	return r.state() == Waiting || r.probed || r.static && r.streams == 0
 }
 
-// forgetAt returns the time when the endpoint is forgotten, and whether it is offline
-// and may be forgotten.
-func (r *record) forgetAt() (time.Time, bool) {
-	if r.static || r.state() != Offline {
-		return time.Time{}, false
-	}
-	return r.offlineSince.Add(ForgetAfter), true
+// forgotten reports whether the endpoint has been offline for too long.
+func (r *record) forgotten(now time.Time) bool {
+	return !r.static && r.state() == Offline && now.Sub(r.offlineSince) >= ForgetAfter
 }

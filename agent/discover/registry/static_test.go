@@ -13,10 +13,13 @@ import (
 )
 
 func TestParseStatic(t *testing.T) {
-	for text, want := range map[string]Static{
-		"onvif=akri-onvif.akri-system.svc:10000":        {"onvif", "akri-onvif.akri-system.svc:10000", false},
-		"onvif=akri-onvif.akri-system.svc:10000+shared": {"onvif", "akri-onvif.akri-system.svc:10000", true},
-		"a=[fd00::1]:1+shared":                          {"a", "[fd00::1]:1", true},
+	static := func(name, address string, isShared bool) Entry {
+		return Entry{Endpoint: Endpoint{Name: name, Network: true, Address: address}, Shared: isShared}
+	}
+	for text, want := range map[string]Entry{
+		"onvif=akri-onvif.akri-system.svc:10000":        static("onvif", "akri-onvif.akri-system.svc:10000", false),
+		"onvif=akri-onvif.akri-system.svc:10000+shared": static("onvif", "akri-onvif.akri-system.svc:10000", true),
+		"a=[fd00::1]:1+shared":                          static("a", "[fd00::1]:1", true),
 		"onvif":                                         {},
 		"onvif=":                                        {},
 		"=host:1":                                       {},
@@ -25,7 +28,7 @@ func TestParseStatic(t *testing.T) {
 		"onvif=http://host:1/path":                      {},
 	} {
 		got, err := ParseStatic(text)
-		if got != want || (err == nil) != (want != Static{}) {
+		if got != want || (err == nil) != (want != Entry{}) {
 			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
 		}
 		if err != nil && !strings.Contains(err.Error(), "want NAME=HOST:PORT") {
@@ -47,7 +50,7 @@ func TestStaticHandlersNeedPermission(t *testing.T) {
 		"a name":          {Network{Addresses: some}, "name:1", ""}, // what it resolves to is checked later
 		"certificates":    {Network{CAFile: "ca"}, "name:1", ""},
 	} {
-		err := tc.network.PermitStatic(Static{Name: "onvif", Address: tc.address})
+		err := tc.network.PermitStatic(Endpoint{Name: "onvif", Network: true, Address: tc.address})
 		if (err == nil) != (tc.refused == "") || err != nil && !strings.Contains(err.Error(), tc.refused) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.refused)
 		}
@@ -59,8 +62,7 @@ func TestStaticHandlersNeedPermission(t *testing.T) {
 func TestAStaticHandlerIsKnown(t *testing.T) {
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	endpoint := Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:1"}
-	static := Static{Name: "onvif", Address: endpoint.Address, Shared: true}
-	r := New(dir, anywhere, log, static)
+	r := New(dir, anywhere, log, Entry{Endpoint: endpoint, Shared: true})
 	known := func() bool {
 		entries := r.Endpoints("onvif")
 		return len(entries) == 1 && entries[0] == Entry{Endpoint: endpoint, Shared: true}
@@ -117,12 +119,11 @@ func TestNamesResolveToPermittedAddresses(t *testing.T) {
 	endpoint := Endpoint{Name: "onvif", Network: true, Address: "localhost:" + port}
 	for prefix, refused := range map[string]bool{"127.0.0.0/8": false, "10.0.0.0/8": true} {
 		network := Network{Addresses: []netip.Prefix{netip.MustParsePrefix(prefix)}}
-		static := Static{Name: "onvif", Address: endpoint.Address}
-		if err := network.PermitStatic(static); err != nil {
+		if err := network.PermitStatic(endpoint); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		connection, err := New(t.TempDir(), network, slog.New(slog.DiscardHandler), static).Connect(ctx, endpoint)
+		connection, err := New(t.TempDir(), network, slog.New(slog.DiscardHandler), Entry{Endpoint: endpoint}).Connect(ctx, endpoint)
 		cancel()
 		if err == nil {
 			connection.Close()

@@ -42,12 +42,12 @@ func (s *Supervisor) Collect(to chan<- prometheus.Metric) {
 			if counts[endpoint.Name] == nil {
 				counts[endpoint.Name] = map[string]int{}
 			}
-			counts[endpoint.Name][d.view.State(endpoint)]++
+			counts[endpoint.Name][d.view.State(endpoint).String()]++
 		}
 	}
 	s.mu.Unlock()
 	for handler, states := range counts {
-		for _, state := range []string{streamOpen, streamRefused, streamFailing} {
+		for _, state := range []string{current.String(), refused.String(), failing.String()} {
 			to <- prometheus.MustNewConstMetric(streamsDescription, prometheus.GaugeValue, float64(states[state]), handler, state)
 		}
 	}

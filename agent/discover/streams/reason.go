@@ -18,8 +18,8 @@ type connectError struct{ cause error }
 func (e *connectError) Error() string { return e.cause.Error() }
 func (e *connectError) Unwrap() error { return e.cause }
 
-// refused reports whether the endpoint rejects the request, as opposed to a failure.
-func refused(err error) bool { return status.Code(err) == codes.InvalidArgument }
+// isRefusal reports whether the endpoint rejects the request, as opposed to a failure.
+func isRefusal(err error) bool { return status.Code(err) == codes.InvalidArgument }
 
 // tooLarge reports whether a message exceeds maxMessageBytes. The library has no error
 // value for that (google.golang.org/grpc, rpc_util.go).
@@ -45,7 +45,7 @@ func class(err error) string {
 	switch {
 	case errors.As(err, &failedToConnect):
 		return "connect"
-	case refused(err):
+	case isRefusal(err):
 		return "refused"
 	case tooLarge(err):
 		return "too_large"

@@ -43,10 +43,9 @@ type stream struct {
 	// pace is that of the messages of all calls: a call that ends does not renew it.
 	pace *rate.Limiter
 
-	// inUse is the stream as the registry counts it, if counted. Only the listener uses
-	// both.
-	inUse   registry.Stream
-	counted bool
+	// ended ends what the registry counts as the stream; nil if it counts none. Only the
+	// listener uses it.
+	ended func(broke bool)
 }
 
 func newStream(

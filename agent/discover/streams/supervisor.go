@@ -220,26 +220,26 @@ func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) {
 // attempt fails: a handler that answers each request and ends the stream, or refuses it,
 // is available all the time.
 func (d *discovery) count(from *stream) {
-	if !from.counted {
-		from.inUse, from.counted = d.supervisor.registry.Opened(from.entry.Endpoint), true
+	if from.ended == nil {
+		from.ended = d.supervisor.registry.Opened(from.entry.Endpoint)
 	}
 }
 
 func (d *discovery) broke(from *stream, wasOpen bool, err error) {
 	switch {
-	case refused(err): // the handler works, but the request is wrong
+	case isRefusal(err): // the handler works, but the request is wrong
 		d.count(from)
 	case wasOpen:
-	case from.counted:
-		from.inUse.Broke()
-		from.counted = false
+	case from.ended != nil:
+		from.ended(true)
+		from.ended = nil
 	default:
 		d.supervisor.registry.Failed(from.entry.Endpoint)
 	}
 	d.supervisor.metrics.failure(from.entry.Name, class(err))
 	d.supervisor.log.Debug("Discovery stream ended", "configuration", d.name, "endpoint", from.entry.Endpoint, "err", err)
 	d.handle(from, func() {
-		if refused(err) {
+		if isRefusal(err) {
 			d.view.Refused(from.entry.Endpoint, reason(err))
 		} else {
 			d.view.Broke(from.entry.Endpoint, reason(err), time.Now())
@@ -248,8 +248,8 @@ func (d *discovery) broke(from *stream, wasOpen bool, err error) {
 }
 
 func (d *discovery) closed(from *stream) {
-	if from.counted {
-		from.inUse.Closed()
+	if from.ended != nil {
+		from.ended(false)
 	}
 }
 

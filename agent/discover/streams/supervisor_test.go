@@ -428,7 +428,7 @@ func TestReason(t *testing.T) {
 	if got := reason(errors.New("plain")); got != "plain" {
 		t.Errorf("reason is %q", got)
 	}
-	if refused(context.Canceled) {
+	if isRefusal(context.Canceled) {
 		t.Error("a cancelled context counts as a refusal")
 	}
 }

@@ -21,20 +21,15 @@ type Device struct {
 	// Refused is the reason why containers may not get the device; empty if they may.
 	// Its mounts and files are then missing.
 	Refused string
+	// Online is false if the device is refused, and while no endpoint reports it and it is
+	// kept for its grace period.
+	Online bool
 }
 
 // Key identifies a device of a Configuration.
 type Key struct {
 	ID     string
 	Shared bool
-}
-
-// Known is a device that this node sees, or saw within the grace period.
-type Known struct {
-	Device
-	// Online is false while no endpoint reports the device and it is kept for its
-	// grace period, and if it is refused.
-	Online bool
 }
 
 // Failure is an error of one endpoint.
@@ -46,7 +41,7 @@ type Failure struct {
 // Snapshot is the known state of a Configuration's devices at one time.
 type Snapshot struct {
 	// Devices, sorted by id.
-	Devices []Known
+	Devices []Device
 	// Settled means that there are no other devices. Before that, a device may be
 	// missing because its endpoint has not reported it yet.
 	Settled bool
@@ -79,6 +74,21 @@ type view struct {
 	sources map[registry.Endpoint]*source
 }
 
+// streamState is the state of the stream of an endpoint.
+type streamState int
+
+const (
+	failing streamState = iota // it broke or is not open yet
+	silent                     // it is open, and has received no message
+	current                    // it is open, and has received a message
+	refused                    // the endpoint rejects the request
+)
+
+// String returns the state as metrics show it.
+func (s streamState) String() string { return [...]string{"failing", "open", "open", "refused"}[s] }
+
+func (s streamState) open() bool { return s == silent || s == current }
+
 // source is the state of one endpoint.
 type source struct {
 	shared  bool
@@ -90,15 +100,11 @@ type source struct {
 	retired bool
 	// reported means that a message arrived since the first request to the handler.
 	reported bool
-	// open means that a stream is open, since openedAt; current that it has received
-	// a message.
-	open, current bool
-	openedAt      time.Time
+	stream   streamState
+	openedAt time.Time // of an open stream
 	// lostAt is the time when the stream first broke after the last message; zero if
 	// it did not.
 	lostAt time.Time
-	// refused means that the endpoint rejects the request.
-	refused bool
 	// complaint describes a fault in the last message.
 	complaint string
 	// failure is why the last stream ended, until one has lasted for steadyAfter with a
@@ -123,7 +129,7 @@ func (s *source) recovered() { s.fail("", time.Time{}, false) }
 // lasts reports whether the stream is open, has received a message after the last one
 // ended, and has lasted for steadyAfter.
 func (s *source) lasts(a *alarm, now time.Time) bool {
-	return s.open && s.current && s.lostAt.IsZero() && a.due(s.openedAt.Add(steadyAfter), now)
+	return s.stream == current && s.lostAt.IsZero() && a.due(s.openedAt.Add(steadyAfter), now)
 }
 
 // newView returns the view of a Configuration without any message.
@@ -136,7 +142,7 @@ func (v *view) ChangeHandler(now time.Time) {
 	v.asked, v.settled, v.changed = now, false, true
 	for _, s := range v.sources {
 		s.retired, s.expected = true, false
-		s.open, s.current, s.refused, s.complaint = false, false, false, ""
+		s.stream, s.complaint = failing, ""
 		s.lostAt = time.Time{}
 		s.recovered()
 	}
@@ -177,7 +183,7 @@ func (v *view) Reopen(endpoint registry.Endpoint, sameDetails bool, now time.Tim
 		if sameDetails && s.lostAt.IsZero() {
 			s.lostAt = now
 		}
-		s.open, s.current, s.refused, s.complaint = false, false, false, ""
+		s.stream, s.complaint = failing, ""
 		s.recovered()
 	}
 }
@@ -186,10 +192,10 @@ func (v *view) Reopen(endpoint registry.Endpoint, sameDetails bool, now time.Tim
 func (v *view) Opened(endpoint registry.Endpoint, shared bool, now time.Time) {
 	if s := v.sources[endpoint]; s != nil {
 		s.shared = shared
-		s.open, s.current, s.openedAt = true, false, now
-		if s.refused { // the same request until now, so another version of the handler may serve it
-			s.refused, s.lostAt = false, now
+		if s.stream == refused { // the same request until now, so another version of the handler may serve it
+			s.lostAt = now
 		}
+		s.stream, s.openedAt = silent, now
 	}
 }
 
@@ -201,8 +207,8 @@ func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint 
 			v.listed = now
 		}
 		s.devices, v.heard = devices, now
-		s.reported, s.current = true, true
-		s.lostAt, s.refused, s.complaint = time.Time{}, false, complaint
+		s.reported, s.stream = true, current
+		s.lostAt, s.complaint = time.Time{}, complaint
 		if s.failingSince.IsZero() {
 			s.recovered() // from a rejection
 		}
@@ -217,7 +223,7 @@ func (v *view) Broke(endpoint registry.Endpoint, failure string, now time.Time) 
 			since, shown = now, false
 		}
 		s.fail(failure, since, shown)
-		s.open, s.current, s.refused, s.complaint = false, false, false, ""
+		s.stream, s.complaint = failing, ""
 		if s.lostAt.IsZero() {
 			s.lostAt = now
 		}
@@ -228,7 +234,7 @@ func (v *view) Broke(endpoint registry.Endpoint, failure string, now time.Time) 
 // typo in a Configuration must not remove them.
 func (v *view) Refused(endpoint registry.Endpoint, failure string) {
 	if s := v.sources[endpoint]; s != nil {
-		s.open, s.current, s.refused, s.complaint = false, false, true, ""
+		s.stream, s.complaint = refused, ""
 		s.lostAt = time.Time{}
 		s.fail(failure, time.Time{}, true)
 	}
@@ -248,21 +254,21 @@ func (v *view) At(now time.Time) Snapshot {
 	v.settle(now, &next)
 
 	snapshot := Snapshot{Settled: v.settled, Listed: v.listed, Grace: v.heard.Add(v.grace)}
-	union := map[Key]Known{}
+	union := map[Key]Device{}
 	for _, endpoint := range slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare) {
 		s := v.sources[endpoint]
-		reachable := s.open || s.lostAt.IsZero() || !next.due(s.lostAt.Add(restartAllowance), now)
+		reachable := s.stream.open() || s.lostAt.IsZero() || !next.due(s.lostAt.Add(restartAllowance), now)
 		for _, d := range s.devices {
-			online := reachable && d.Refused == ""
-			if seen, found := union[d.Key]; !found || online && !seen.Online {
-				union[d.Key] = Known{d, online}
+			d.Online = reachable && d.Refused == ""
+			if seen, found := union[d.Key]; !found || d.Online && !seen.Online {
+				union[d.Key] = d
 			}
 		}
 		if failure := s.report(&next, now); failure != "" {
 			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, failure})
 		}
 	}
-	snapshot.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {
+	snapshot.Devices = slices.SortedFunc(maps.Values(union), func(a, b Device) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(strconv.FormatBool(a.Shared), strconv.FormatBool(b.Shared)))
 	})
 	snapshot.Next = next.at
@@ -286,9 +292,9 @@ func (s *source) report(next *alarm, now time.Time) string {
 // whether they do.
 func (s *source) end(grace time.Duration) (time.Time, bool) {
 	switch {
-	case s.retired, s.refused, s.current:
+	case s.retired, s.stream == refused, s.stream == current:
 		return time.Time{}, false
-	case s.open:
+	case s.stream == silent:
 		return s.openedAt.Add(firstListTimeout), true
 	case !s.lostAt.IsZero():
 		return s.lostAt.Add(keeps(grace, s.shared)), true
@@ -299,8 +305,8 @@ func (s *source) end(grace time.Duration) (time.Time, bool) {
 // expire drops the endpoint's devices.
 func (s *source) expire() {
 	s.devices = nil
-	if s.open {
-		s.reported, s.current = true, true // silence counts as an empty list
+	if s.stream == silent {
+		s.reported, s.stream = true, current // silence counts as an empty list
 	}
 }
 
@@ -309,18 +315,18 @@ func (v *view) settle(now time.Time, next *alarm) {
 	if v.settled || v.held {
 		return
 	}
-	expected, missing, refused := 0, 0, false
+	expected, missing, rejected := 0, 0, false
 	for _, s := range v.sources {
 		if s.expected {
 			expected++
 			if !s.reported {
 				missing++
-				refused = refused || s.refused
+				rejected = rejected || s.stream == refused
 			}
 		}
 	}
 	switch {
-	case refused:
+	case rejected:
 		return
 	case expected > 0 && missing == 0:
 	case !next.due(v.asked.Add(max(settleLimit, v.grace)), now):
@@ -347,20 +353,10 @@ func (a *alarm) due(at, now time.Time) bool {
 	return false
 }
 
-// The states of a stream, for metrics.
-const (
-	streamOpen    = "open"
-	streamRefused = "refused"
-	streamFailing = "failing" // it broke or is not open yet
-)
-
 // State returns the state of an endpoint's stream.
-func (v *view) State(endpoint registry.Endpoint) string {
-	switch s := v.sources[endpoint]; {
-	case s != nil && s.open:
-		return streamOpen
-	case s != nil && s.refused:
-		return streamRefused
+func (v *view) State(endpoint registry.Endpoint) streamState {
+	if s := v.sources[endpoint]; s != nil {
+		return s.stream
 	}
-	return streamFailing
+	return failing
 }

@@ -14,17 +14,16 @@ import (
 // response blocks every Pod of the node.
 const allocateDeadline = 2 * time.Second
 
-// pendingCall is a call of the kubelet that has not been answered.
+// pendingCall is an Allocate call that has not been answered.
 type pendingCall struct {
 	resource slots.Resource
 	ids      []int
 	answers  chan<- callAnswer
 }
 
-// callAnswer ends a request.
+// callAnswer ends an Allocate call.
 type callAnswer struct {
-	ids     []int           // of a preference
-	devices []device.Device // of an allocation
+	devices []device.Device
 	err     error
 }
 
@@ -32,9 +31,7 @@ type callAnswer struct {
 func (s *Server) allocate(ctx context.Context, resource slots.Resource, ids []int) (*plugin.ContainerAllocateResponse, error) {
 	s.allocations.begin()
 	defer s.allocations.end()
-	a := s.call(ctx, resource, ids, func(call slots.Call) slots.Event {
-		return slots.AllocateRequested{Call: call, Resource: resource, IDs: ids}
-	})
+	a := s.call(ctx, resource, ids)
 	if a.err != nil {
 		return nil, a.err
 	}
@@ -47,10 +44,12 @@ func (s *Server) allocate(ctx context.Context, resource slots.Resource, ids []in
 
 // prefer implements [allocator].
 func (s *Server) prefer(ctx context.Context, resource slots.Resource, available, must []int, size int) ([]int, error) {
-	a := s.call(ctx, resource, must, func(call slots.Call) slots.Event {
-		return slots.PreferenceAsked{Call: call, Resource: resource, Available: available, Must: must, Size: size}
+	ctx, cancel := context.WithTimeout(ctx, allocateDeadline)
+	defer cancel()
+	return ask(ctx, s, func() []int {
+		s.do(s.machine.Step(slots.Ticked{Now: s.now()}))
+		return s.machine.Prefer(slots.Preference{Resource: resource, Available: available, Must: must, Size: size})
 	})
-	return a.ids, a.err
 }
 
 // unlisted implements [allocator].
@@ -58,31 +57,23 @@ func (s *Server) unlisted(resource slots.Resource, err error, answer bool) {
 	if answer {
 		s.metrics.allocation(err)
 	}
-	s.queue.post(func() { s.warnOfUnlisted(resource, err) })
+	s.queue.post(func() { s.warnOfRefusal(resource, nil, err) })
 }
 
-// call passes a call of the kubelet to the loop and waits for the answer.
-func (s *Server) call(ctx context.Context, resource slots.Resource, ids []int, event func(slots.Call) slots.Event) callAnswer {
+// call passes an Allocate call to the loop and waits for the answer.
+func (s *Server) call(ctx context.Context, resource slots.Resource, ids []int) callAnswer {
 	ctx, cancel := context.WithTimeout(ctx, allocateDeadline)
 	defer cancel()
-	answers, calls := make(chan callAnswer, 1), make(chan slots.Call, 1)
+	answers, id := make(chan callAnswer, 1), slots.Call(s.calls.Add(1))
 	s.queue.post(func() {
-		s.nextCall++
-		s.requests[s.nextCall] = pendingCall{resource, ids, answers}
-		calls <- s.nextCall
-		s.step(event(s.nextCall))
+		s.requests[id] = pendingCall{resource, ids, answers}
+		s.step(slots.AllocateRequested{Call: id, Resource: resource, IDs: ids})
 	})
 	select {
 	case a := <-answers:
 		return a
 	case <-ctx.Done():
-		s.queue.post(func() {
-			select {
-			case call := <-calls:
-				s.step(slots.CallExpired{Call: call})
-			default:
-			}
-		})
+		s.queue.post(func() { s.step(slots.CallExpired{Call: id}) })
 	case <-s.stopped:
 	}
 	select {

@@ -1,7 +1,6 @@
 package deviceplugin
 
 import (
-	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,9 +16,9 @@ import (
 // know an Instance only by its name, so the second of two Instances with the same name
 // in different namespaces is refused until the first is gone.
 type deviceSet struct {
-	known     map[string]*knownInstance // by the Instance's name
-	published map[types.NamespacedName]map[types.NamespacedName]device.Device
-	waiting   map[types.NamespacedName]bool // refused Instances
+	known map[string]*knownInstance // by the Instance's name
+	// refused are the Instances whose name another one has, with the device if it is published.
+	refused map[types.NamespacedName]*device.Device
 }
 
 // knownInstance is an Instance that has been published or recorded.
@@ -27,20 +26,14 @@ type knownInstance struct {
 	name types.NamespacedName
 	// configuration is the name of the Configuration, in the same namespace.
 	configuration string
-	// device is the device as last published. It is kept until the Instance is
+	// device is the device as last published, or nil. It is kept until the Instance is
 	// forgotten, for the containers that have it.
-	device   device.Device
-	reported bool
-	// own are the slots that the record assigns to this node.
-	own map[int]v0.Owner
+	device    *device.Device
+	published bool
 }
 
 func newDevices() *deviceSet {
-	return &deviceSet{
-		known:     map[string]*knownInstance{},
-		published: map[types.NamespacedName]map[types.NamespacedName]device.Device{},
-		waiting:   map[types.NamespacedName]bool{},
-	}
+	return &deviceSet{known: map[string]*knownInstance{}, refused: map[types.NamespacedName]*device.Device{}}
 }
 
 // nameOf returns the namespace and name of an Instance.
@@ -56,71 +49,50 @@ func (d *deviceSet) of(refs []slots.Ref) ([]device.Device, bool) {
 	list := make([]device.Device, 0, len(refs))
 	for _, ref := range refs {
 		k := d.known[ref.Instance]
-		if k == nil || !k.reported {
+		if k == nil || k.device == nil {
 			return nil, false
 		}
-		list = append(list, k.device)
+		list = append(list, *k.device)
 	}
 	return list, true
-}
-
-// replace replaces the devices of a Configuration. It returns those that are new or
-// have changed, and the Instances that are no longer among them.
-func (d *deviceSet) replace(
-	configuration types.NamespacedName, list []device.Device,
-) (changed []device.Device, gone []types.NamespacedName) {
-	before, now := d.published[configuration], make(map[types.NamespacedName]device.Device, len(list))
-	for _, one := range list {
-		now[one.Instance] = one
-		if old, found := before[one.Instance]; !found || !reflect.DeepEqual(old, one) {
-			changed = append(changed, one)
-		}
-	}
-	for name := range before {
-		if _, found := now[name]; !found {
-			gone = append(gone, name)
-		}
-	}
-	if len(now) == 0 {
-		delete(d.published, configuration)
-	} else {
-		d.published[configuration] = now
-	}
-	return changed, gone
-}
-
-// get returns the published device of an Instance.
-func (d *deviceSet) get(name types.NamespacedName) (device.Device, bool) {
-	for _, list := range d.published {
-		if one, found := list[name]; found {
-			return one, true
-		}
-	}
-	return device.Device{}, false
 }
 
 // Publish implements [device.Sink].
 func (s *Server) Publish(configuration types.NamespacedName, list []device.Device) {
 	s.queue.post(func() {
-		changed, gone := s.devices.replace(configuration, list)
-		for _, d := range changed {
+		now := make(map[types.NamespacedName]bool, len(list))
+		for _, d := range list {
+			now[d.Instance] = true
 			s.offer(d)
 		}
-		for _, name := range gone {
-			if s.devices.nameOf(name.Name) == name {
-				s.step(slots.DeviceWithdrawn{Instance: name.Name})
+		gone := func(d *device.Device) bool {
+			return d != nil && d.Instance.Namespace == configuration.Namespace && d.Configuration == configuration.Name && !now[d.Instance]
+		}
+		for name, k := range s.devices.known {
+			if k.published && gone(k.device) {
+				k.published = false
+				s.step(slots.DeviceWithdrawn{Instance: name})
+			}
+		}
+		for name, d := range s.devices.refused {
+			if gone(d) {
+				s.devices.refused[name] = nil
 			}
 		}
 	})
 }
 
-// offer passes a published device to the machine.
+// offer passes a published device to the machine, unless that knows it.
 func (s *Server) offer(d device.Device) {
 	k := s.own(d.Instance)
-	if k == nil {
+	switch {
+	case k == nil:
+		s.devices.refused[d.Instance] = &d
+		return
+	case k.published && reflect.DeepEqual(*k.device, d):
 		return
 	}
-	k.configuration, k.device, k.reported = d.Configuration, d, true
+	k.configuration, k.device, k.published = d.Configuration, &d, true
 	s.step(slots.DevicePublished{
 		Instance: d.Instance.Name, Configuration: d.Configuration, Shared: d.Shared,
 		Capacity: int(min(d.Capacity, v0.MaxSlots)), Online: d.Online,
@@ -132,13 +104,13 @@ func (s *Server) offer(d device.Device) {
 func (s *Server) own(name types.NamespacedName) *knownInstance {
 	k := s.devices.known[name.Name]
 	if k != nil && k.name != name && s.machine.InUse(name.Name) {
-		if !s.devices.waiting[name] {
-			s.devices.waiting[name] = true
+		if _, refused := s.devices.refused[name]; !refused {
+			s.devices.refused[name] = nil
 			s.warnOfInstance(name, "", reasonNameTaken, "Instance "+k.name.String()+" has the same name: delete one of them")
 		}
 		return nil
 	}
-	delete(s.devices.waiting, name)
+	delete(s.devices.refused, name)
 	if k == nil || k.name != name {
 		k = &knownInstance{name: name}
 		s.devices.known[name.Name] = k
@@ -146,20 +118,20 @@ func (s *Server) own(name types.NamespacedName) *knownInstance {
 	return k
 }
 
-// offerWaiting offers the Instances whose name has become available.
-func (s *Server) offerWaiting() {
-	for name := range s.devices.waiting {
+// offerRefused offers the Instances whose name has become available.
+func (s *Server) offerRefused() {
+	for name, d := range s.devices.refused {
 		if s.machine.InUse(name.Name) {
 			continue
 		}
-		delete(s.devices.waiting, name)
+		delete(s.devices.refused, name)
 		if instance := s.options.Instances.Get(name); instance != nil {
 			// What is known of the other Instance is often of a later version.
 			s.step(slots.InstanceDeleted{Instance: name.Name, Version: claims.Version(instance)})
 			s.recorded(instance)
 		}
-		if d, found := s.devices.get(name); found {
-			s.offer(d)
+		if d != nil {
+			s.offer(*d)
 		}
 	}
 }
@@ -178,34 +150,23 @@ func (s *Server) InstanceEvent(event instances.Event, instance *v0.Instance) {
 	})
 }
 
-// recorded passes an Instance to the machine. Slots that this node has not written
-// itself are a reason to observe the pods: after a start, or after an edit.
+// recorded passes an Instance to the machine. If somebody else has changed the owner of a slot
+// of this node, the Pods are observed: after a start, or after an edit.
 func (s *Server) recorded(instance *v0.Instance) {
 	if k := s.own(instances.NameOf(instance)); k != nil {
 		k.configuration = instance.Spec.ConfigurationName
-		record := claims.Record(instance)
-		s.step(slots.InstanceRecorded{Instance: instance.Name, Record: record})
-		if s.remember(k, record) {
+		before := s.machine.Edits()
+		s.step(slots.InstanceRecorded{Instance: instance.Name, Record: claims.Record(instance)})
+		if s.machine.Edits() > before {
 			s.observeSoon()
 		}
 	}
 }
 
-// remember records which slots this node owns. It reports whether they have changed.
-func (s *Server) remember(k *knownInstance, record slots.Record) (changed bool) {
-	own := maps.Clone(record.Usage)
-	maps.DeleteFunc(own, func(_ int, owner v0.Owner) bool { return owner.Node != s.options.NodeName })
-	if maps.Equal(own, k.own) {
-		return false
-	}
-	k.own = own
-	return true
-}
-
 // lost passes the event of an Instance that the watch no longer shows.
 func (s *Server) lost(instance *v0.Instance, event slots.Event) {
 	name := instances.NameOf(instance)
-	delete(s.devices.waiting, name)
+	delete(s.devices.refused, name)
 	if s.devices.nameOf(name.Name) == name {
 		s.step(event)
 		s.forget(name.Name)

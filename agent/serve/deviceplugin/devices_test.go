@@ -3,43 +3,38 @@ package deviceplugin
 import (
 	"log/slog"
 	"maps"
-	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/kubelettest"
 )
 
-func TestReplaceDevices(t *testing.T) {
-	d := newDevices()
-	name := types.NamespacedName{Namespace: "default", Name: "cam"}
-	a, b := camera("cam-aaaaaa", map[string]string{"URL": "a"}), camera("cam-bbbbbb", nil)
-	namesOf := func(list []device.Device) (names []string) {
-		for _, one := range list {
-			names = append(names, one.Instance.Name)
+// TestPublish checks that a device is offered again only if it has changed, and that one which
+// is no longer listed is withdrawn.
+func TestPublish(t *testing.T) {
+	s, stop := unconnected(t, kubelettest.Start(t, kubelettest.Options{}), slog.New(slog.DiscardHandler))
+	stop() // from here on, this goroutine is the loop
+	publish := func(list ...device.Device) (a, b knownInstance) {
+		s.Publish(types.NamespacedName{Namespace: "default", Name: "cam"}, list)
+		for _, f := range s.queue.take() {
+			f()
 		}
-		return names
+		return *s.devices.known["cam-aaaaaa"], *s.devices.known["cam-bbbbbb"]
 	}
-	changed, gone := d.replace(name, []device.Device{a, b})
-	if !slices.Equal(namesOf(changed), []string{"cam-aaaaaa", "cam-bbbbbb"}) || len(gone) > 0 {
-		t.Errorf("first list: changed %v, gone %v", changed, gone)
-	}
+	a, b := camera("cam-aaaaaa", map[string]string{"URL": "a"}), camera("cam-bbbbbb", nil)
+	first, _ := publish(a, b)
 	b.Online = true
 	a.Properties = maps.Clone(a.Properties)
-	changed, gone = d.replace(name, []device.Device{a, b})
-	if !slices.Equal(namesOf(changed), []string{"cam-bbbbbb"}) || len(gone) > 0 {
-		t.Errorf("a device that is unchanged is offered again: changed %v, gone %v", changed, gone)
+	if second, changed := publish(a, b); second.device != first.device || !changed.device.Online {
+		t.Error("a device that is unchanged is offered again, or one that has changed is not")
 	}
-	changed, gone = d.replace(name, []device.Device{b})
-	if len(changed) > 0 || len(gone) != 1 || gone[0] != a.Instance {
-		t.Errorf("one device left: changed %v, gone %v", changed, gone)
-	}
-	if d.replace(name, nil); len(d.published) > 0 {
-		t.Errorf("a Configuration without devices is kept: %v", d.published)
+	if gone, left := publish(b); gone.published || gone.device == nil || !left.published {
+		t.Error("a device that is not listed is offered or forgotten, or another one is withdrawn")
 	}
 }
 
@@ -84,5 +79,24 @@ func TestOnlyOwnSlotsAreObserved(t *testing.T) {
 		if got := observed(tc.usage); got != tc.want {
 			t.Errorf("%d: %s: observed %v, want %v", i, tc.reason, got, tc.want)
 		}
+	}
+}
+
+// TestRefusalsAreObserved checks that calls which are refused again and again lead to few
+// observations.
+func TestRefusalsAreObserved(t *testing.T) {
+	s, stop := unconnected(t, kubelettest.Start(t, kubelettest.Options{}), slog.New(slog.DiscardHandler))
+	stop() // from here on, this goroutine is the loop, and nobody takes the trigger
+	observed := 0
+	for range 20 {
+		select {
+		case <-s.trigger:
+		default:
+		}
+		s.answer(slots.Answer{Err: slots.ErrTaken})
+		observed += len(s.trigger)
+	}
+	if observed != maxRefusals {
+		t.Errorf("%d observations, want %d", observed, maxRefusals)
 	}
 }

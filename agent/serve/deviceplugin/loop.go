@@ -30,13 +30,13 @@ func (s *Server) loop(ctx context.Context) {
 			s.options.Heartbeat.Beat()
 			for _, f := range s.queue.take() {
 				f()
-				s.offerWaiting() // before anything else about an Instance that waits
+				s.offerRefused() // before anything else about an Instance that was refused
 			}
 		case <-timer.C:
 			s.options.Heartbeat.Beat()
 			s.do(s.machine.Step(slots.Ticked{Now: s.now()}))
 		}
-		s.offerWaiting()
+		s.offerRefused()
 	}
 }
 
@@ -56,8 +56,6 @@ func (s *Server) do(commands []slots.Command) {
 		switch c := command.(type) {
 		case slots.Answer:
 			s.answer(c)
-		case slots.Suggest:
-			s.reply(c.Call, callAnswer{ids: c.IDs})
 		case slots.Claim:
 			s.claim(c)
 		case slots.Release:
@@ -70,9 +68,7 @@ func (s *Server) do(commands []slots.Command) {
 			s.withdraw(c.Resource)
 			s.forget(c.Resource.Name)
 		case slots.Report:
-			s.warnOfConflict(c)
-		case slots.Restore:
-			s.warnOfRestore(c)
+			s.warnOfReport(c)
 		}
 	}
 }
@@ -88,19 +84,15 @@ func (s *Server) answer(c slots.Answer) {
 		}
 	}
 	s.metrics.allocation(a.err)
-	if errors.Is(a.err, slots.ErrTaken) || errors.Is(a.err, slots.ErrFull) || errors.Is(a.err, slots.ErrTooFew) {
+	full := errors.Is(a.err, slots.ErrTaken) || errors.Is(a.err, slots.ErrFull) || errors.Is(a.err, slots.ErrTooFew)
+	if full && s.refusals.Allow() {
 		s.observeSoon() // a container may have terminated
 	}
-	if r, found := s.requests[c.Call]; found && a.err != nil {
-		s.warnOfRefusal(r.resource, r.ids, a.err)
-	}
-	s.reply(c.Call, a)
-}
-
-// reply ends a request.
-func (s *Server) reply(call slots.Call, a callAnswer) {
-	if r, found := s.requests[call]; found {
+	if r, found := s.requests[c.Call]; found {
+		if a.err != nil {
+			s.warnOfRefusal(r.resource, r.ids, a.err)
+		}
 		r.answers <- a // buffered: does not block
-		delete(s.requests, call)
+		delete(s.requests, c.Call)
 	}
 }

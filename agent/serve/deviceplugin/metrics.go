@@ -81,14 +81,11 @@ func (m *Metrics) allocation(err error) {
 
 // released records that a slot with an owner has become free.
 func (m *Metrics) released(owner v0.Owner, since time.Time) {
-	m.releaseLatency.WithLabelValues(levelOf(owner)).Observe(time.Since(since).Seconds())
-}
-
-func levelOf(owner v0.Owner) string {
+	level := "instance"
 	if owner.VirtualID != "" {
-		return "configuration"
+		level = "configuration"
 	}
-	return "instance"
+	m.releaseLatency.WithLabelValues(level).Observe(time.Since(since).Seconds())
 }
 
 // gauges are computed when they are scraped, so that events cost nothing.

@@ -30,6 +30,9 @@ const (
 	// maxRate and burst bound the observations per second. The kubelet answers 100 lists per
 	// second, to all of its clients.
 	maxRate, burst = 5, 5
+	// maxRefusals bounds those per second because of calls that were refused: a Deployment
+	// repeats such a call ten times a second.
+	maxRefusals = 2
 )
 
 // observeSoon requests an observation.

@@ -53,10 +53,6 @@ func (s *Server) patch(
 	s.running.Go(func() {
 		result := send(context.Background()) // has its own deadline; completes during shutdown
 		s.queue.post(func() {
-			k := s.devices.known[instance]
-			if k != nil && result.Record != nil {
-				s.remember(k, *result.Record)
-			}
 			// A slot that another owner was faster to claim is no reason for a warning.
 			if result.Outcome != slots.Written && result.Record == nil && !result.Gone {
 				s.warnOfInstance(s.devices.nameOf(instance), kind, reasonUnwritable, "node "+s.options.NodeName+

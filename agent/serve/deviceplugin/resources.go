@@ -2,6 +2,7 @@ package deviceplugin
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"akri.sh/akri/agent/serve/slots"
@@ -35,12 +36,12 @@ func (s *Server) advertise(of slots.Resource, list []slots.Health) {
 
 // nameTaken reports a resource that cannot be offered because of its name.
 func (s *Server) nameTaken(refused slots.Resource) {
-	message := "Configuration " + refused.Name + " has the same name, so " + v0.ResourceName(refused.Name) +
-		" is its resource, not the Instance's: rename the Configuration"
+	owner, other := "Configuration", "Instance"
 	if refused.Group {
-		message = "Configuration " + refused.Name + " has the same name, so " + v0.ResourceName(refused.Name) +
-			" is the Instance's resource, not the Configuration's: rename the Configuration"
+		owner, other = other, owner
 	}
+	message := fmt.Sprintf("Configuration %s has the same name, so %s is the %s's resource, not the %s's: rename the Configuration",
+		refused.Name, v0.ResourceName(refused.Name), owner, other)
 	s.warnOfInstance(s.devices.nameOf(refused.Name), "", reasonNameTaken, message)
 }
 

@@ -94,7 +94,7 @@ func TestResourcesOfOneName(t *testing.T) {
 		warning       string
 	}{
 		"instance": {instance, group, []string{"cam-8120fe-0"}, []string{"0"}, "is the Instance's resource"},
-		"group":    {group, instance, []string{"0"}, []string{"cam-8120fe-0"}, "is its resource, not the Instance's"},
+		"group":    {group, instance, []string{"0"}, []string{"cam-8120fe-0"}, "is the Configuration's resource, not the Instance's"},
 	} {
 		t.Run(first+" first", func(t *testing.T) {
 			k := kubelettest.Start(t, kubelettest.Options{})

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
@@ -70,6 +72,7 @@ type Server struct {
 	log      *slog.Logger
 
 	allocations allocations // in progress
+	calls       atomic.Uint64
 
 	queue   *queue        // functions that other goroutines post to the loop
 	trigger chan struct{} // capacity 1: observe the Pods soon
@@ -82,9 +85,9 @@ type Server struct {
 	devices   *deviceSet
 	resources map[string]*servedResource        // by name
 	refused   map[slots.Resource][]slots.Health // another resource has the name
-	nextCall  slots.Call
 	requests  map[slots.Call]pendingCall
-	noticed   time.Time // when the reason for the current observation was noticed
+	refusals  *rate.Limiter // that lead to an observation
+	noticed   time.Time     // when the reason for the current observation was noticed
 	// hidden is what the last observation reported as such.
 	hidden map[observer.Hidden]bool
 }
@@ -124,18 +127,18 @@ func newServer(o Options, lister observer.Lister, p plugins) (*Server, error) {
 		resources: map[string]*servedResource{},
 		refused:   map[slots.Resource][]slots.Health{},
 		requests:  map[slots.Call]pendingCall{},
+		refusals:  rate.NewLimiter(maxRefusals, maxRefusals),
 	}
 	var err error
 	if s.metrics, err = NewMetrics(o.Metrics, s.scrape); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	observed, err := observer.NewMetrics(o.Metrics)
-	if err != nil {
+	s.observer = observer.New(observer.Options{
+		Node: o.NodeName, Lister: lister, BeforeList: s.allocations.wait, Client: o.Core, Log: o.Log, Accounting: o.Accounting,
+	})
+	if err := o.Metrics.Register(s.observer); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	s.observer = observer.New(observer.Options{
-		Node: o.NodeName, Lister: lister, BeforeList: s.allocations.wait, Client: o.Core, Log: o.Log, Metrics: observed, Accounting: o.Accounting,
-	})
 	return s, nil
 }
 

@@ -61,13 +61,13 @@ type service struct {
 
 	mu      sync.Mutex
 	list    []slots.Health
-	version int // of list
-	urgent  int // version of list that a call waits for
-	sent    map[string]bool
-	sentV   int           // version of the list in sent
-	ended   bool          // the current list is the last
-	streams int           // open streams
-	changed chan struct{} // closed when one of the versions changes
+	version int             // of list
+	urgent  int             // version of list that a call waits for
+	sent    map[string]bool // never changed, only replaced
+	sentV   int             // version of the list in sent
+	ended   bool            // the current list is the last
+	streams int             // open streams
+	changed chan struct{}   // closed when one of the versions changes
 }
 
 func newService(resource slots.Resource, a allocator) *service {
@@ -221,7 +221,7 @@ func (s *service) take() (int, *plugin.ListAndWatchResponse) {
 	response := &plugin.ListAndWatchResponse{}
 	sent := map[string]bool{}
 	for _, h := range s.list {
-		id, health := formatID(s.resource, h.ID), plugin.Unhealthy
+		id, health := s.resource.ID(h.ID), plugin.Unhealthy
 		if h.Healthy {
 			health = plugin.Healthy
 		}
@@ -241,26 +241,19 @@ func (s *service) markSent(version int) (last bool) {
 	return last
 }
 
-// listed parses ids, and reports the refusal of one that is not in the last list.
+// listed parses ids, and reports the refusal of one that is not in the last list: the kubelet
+// looks it up there and crashes if it is missing.
 func (s *service) listed(ids []string, answer bool) ([]int, error) {
-	numbers, err := s.numbers(ids)
-	if err != nil {
-		s.allocator.unlisted(s.resource, err, answer)
-		return nil, status.Error(code(err), err.Error())
-	}
-	return numbers, nil
-}
-
-// numbers parses ids. Each must be in the last list: the kubelet looks it up there
-// and crashes if it is missing.
-func (s *service) numbers(ids []string) ([]int, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	sent := s.sent
+	s.mu.Unlock()
 	var numbers []int
 	for _, id := range ids {
-		number, err := parseID(s.resource, id)
-		if err != nil || !s.sent[id] {
-			return nil, fmt.Errorf("the kubelet named the ID %q, which is not in the last list: %w", text.Truncate(id, maxShownID), slots.ErrNoSlot)
+		number, ok := s.resource.Number(id)
+		if !ok || !sent[id] {
+			err := fmt.Errorf("the kubelet named the ID %q, which is not in the last list: %w", text.Truncate(id, maxShownID), slots.ErrNoSlot)
+			s.allocator.unlisted(s.resource, err, answer)
+			return nil, status.Error(code(err), err.Error())
 		}
 		numbers = append(numbers, number)
 	}
@@ -322,7 +315,7 @@ func (s *service) GetPreferredAllocation(
 		}
 		response := &plugin.ContainerPreferredAllocationResponse{}
 		for _, number := range chosen {
-			response.DeviceIDs = append(response.DeviceIDs, formatID(s.resource, number))
+			response.DeviceIDs = append(response.DeviceIDs, s.resource.ID(number))
 		}
 		answer.ContainerResponses = append(answer.ContainerResponses, response)
 	}

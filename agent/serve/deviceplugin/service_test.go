@@ -178,12 +178,12 @@ func TestOneResponsePerContainer(t *testing.T) {
 func TestIDs(t *testing.T) {
 	instance, group := slots.Resource{Name: "cam-1a2b3c"}, slots.Resource{Name: "cam", Group: true}
 	for id, of := range map[string]slots.Resource{"cam-1a2b3c-7": instance, "7": group} {
-		if number, err := parseID(of, id); err != nil || number != 7 || formatID(of, number) != id {
-			t.Errorf("%q is parsed as %d (%v) and formatted as %q", id, number, err, formatID(of, 7))
+		if number, ok := of.Number(id); !ok || number != 7 || of.ID(number) != id {
+			t.Errorf("%q is parsed as %d (%t) and formatted as %q", id, number, ok, of.ID(7))
 		}
 	}
 	for _, id := range []string{"", "-1", "+1", "07", "cam-7", "cam-1a2b3c-7", "7 ", "99999999999999999999"} {
-		if number, err := parseID(group, id); err == nil {
+		if number, ok := group.Number(id); ok {
 			t.Errorf("%q is parsed as %d", id, number)
 		}
 	}

@@ -36,48 +36,30 @@ func (s *Server) warnOfInstance(name types.NamespacedName, subject, reason, mess
 }
 
 // warnOfRefusal emits the refusal of a call. The kubelet shows the reason in the
-// status of the Pod, which is often deleted soon.
+// status of the Pod, which is often deleted soon. Calls for a group are one series, as are
+// those that name IDs which are not in the last list, of which there are none here.
 func (s *Server) warnOfRefusal(of slots.Resource, ids []int, err error) {
-	subject := ""
+	subject, what := "unlisted", v0.ResourceName(of.Name)
 	if len(ids) > 0 {
-		subject = formatID(of, ids[0])
+		subject = of.ID(ids[0])
+		what += " (" + subject + ")"
+		if of.Group {
+			subject = ""
+		}
 	}
-	message := fmt.Sprintf("node %s did not give %s (%v) to a container: %v", s.options.NodeName, v0.ResourceName(of.Name), subject, err)
-	if of.Group {
-		subject = ""
-	}
-	s.refusal(of, subject, message)
+	s.warnOfResource(of.Name, subject, reasonRefused, fmt.Sprintf("node %s did not give %s to a container: %v", s.options.NodeName, what, err))
 }
 
-// warnOfUnlisted emits, as one series for each resource, that a call names an ID that is
-// not in the last list.
-func (s *Server) warnOfUnlisted(of slots.Resource, err error) {
-	s.refusal(of, "unlisted", fmt.Sprintf("node %s did not give %s to a container: %v", s.options.NodeName, v0.ResourceName(of.Name), err))
-}
-
-// refusal emits a refusal as an Event of the Instance or of the Configuration.
-func (s *Server) refusal(of slots.Resource, subject, message string) {
-	if !of.Group {
-		s.warnOfInstance(s.devices.nameOf(of.Name), subject, reasonRefused, message)
-		return
+// warnOfReport emits a report as an Event of the Instance. An ID of a group that no slot has is
+// one of the Configuration.
+func (s *Server) warnOfReport(r slots.Report) {
+	reason, message := reasonConflict, r.Conflict+"; it stays unhealthy until deviceUsage is corrected, or the container ends"
+	if r.Conflict == "" {
+		reason = reasonRestored
+		message = fmt.Sprintf("somebody removed the owner of slot %s from deviceUsage, but a container of node %s has the slot: "+
+			"the agent writes the owner again; to free the device, delete the container's Pod", r.Slot, s.options.NodeName)
 	}
-	if object, found := s.configuration(of.Name); found {
-		s.events.Warn(object, subject, reasonRefused, message)
-	}
-}
-
-// warnOfConflict emits a conflict as an Event of the Instance. An ID of a
-// group that no slot has is one of the Configuration.
-func (s *Server) warnOfConflict(c slots.Report) {
-	message := c.What + "; it stays unhealthy until deviceUsage is corrected, or the container ends"
-	s.warnOfResource(c.Slot.Instance, c.Slot.String(), reasonConflict, message)
-}
-
-// warnOfRestore emits that somebody has emptied the record of a slot in use.
-func (s *Server) warnOfRestore(c slots.Restore) {
-	message := fmt.Sprintf("somebody removed the owner of slot %s from deviceUsage, but a container of node %s has the slot: "+
-		"the agent writes the owner again; to free the device, delete the container's Pod", c.Slot, s.options.NodeName)
-	s.warnOfInstance(s.devices.nameOf(c.Slot.Instance), c.Slot.String(), reasonRestored, message)
+	s.warnOfResource(r.Slot.Instance, r.Slot.String(), reason, message)
 }
 
 // warnOfDuplicate emits that more than one container has an ID.

@@ -33,7 +33,7 @@ type Listing []Holding
 // Holding lists the ids of Akri's resources that the containers of one Pod have.
 type Holding struct {
 	Namespace, Name string
-	// IDs are the ids by resource name; nil if there are none.
+	// IDs are the ids by the name of the Instance or the Configuration; nil if there are none.
 	IDs map[string][]string
 	// DRA means that extended resources of the Pod are served by DRA (KEP-5004). The
 	// kubelet prepares them after it has allocated the ids of all containers.
@@ -83,7 +83,7 @@ func (l *Lister) List(ctx context.Context) (Listing, error) {
 				holding.DRA = holding.DRA || strings.Contains(dynamic.GetClaimName(), extendedClaim)
 			}
 			for _, devices := range c.GetDevices() {
-				if name := devices.GetResourceName(); strings.HasPrefix(name, v0.Domain+"/") {
+				if name, ours := strings.CutPrefix(devices.GetResourceName(), v0.Domain+"/"); ours {
 					if holding.IDs == nil {
 						holding.IDs = map[string][]string{}
 					}

@@ -35,19 +35,6 @@ const (
 // never on two at the same time.
 func (r *Registrar) Serve(ctx context.Context, resource string, server deviceplugin.DevicePluginServer) {
 	p := plugin{resource: resource, server: server, Registrar: r, log: r.log.With("resource", resource)}
-	p.run(ctx)
-}
-
-// plugin is a resource that is served.
-type plugin struct {
-	*Registrar
-
-	resource string
-	server   deviceplugin.DevicePluginServer
-	log      *slog.Logger
-}
-
-func (p *plugin) run(ctx context.Context) {
 	if err := checkName(p.resource); err != nil {
 		p.log.Error("The kubelet does not accept the name of the resource; it is not offered", "err", err)
 		<-ctx.Done()
@@ -74,6 +61,15 @@ func (p *plugin) run(ctx context.Context) {
 		case <-time.After(delay):
 		}
 	}
+}
+
+// plugin is a resource that is served.
+type plugin struct {
+	*Registrar
+
+	resource string
+	server   deviceplugin.DevicePluginServer
+	log      *slog.Logger
 }
 
 // checkName reports why the kubelet refuses a resource, as its IsExtendedResourceName

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"akri.sh/akri/agent/serve/kubelet"
 	"akri.sh/akri/agent/serve/slots"
-	v0 "akri.sh/akri/api/v0"
 )
 
 // Observation is what the kubelet and its Pods show about Akri's resources.
@@ -62,13 +60,42 @@ func (o Observation) missing(own []slots.Use) []slots.Use {
 	return all
 }
 
-// account decides which resources are open. The Pods were read after the kubelet's list, or
-// are nil if they were not read.
-func account(listing kubelet.Listing, pods []podInfo) Observation {
-	return Observation{
-		Listed: listedUses(listing), Duplicates: duplicates(listing), Hidden: hidden(pods), Accounted: pods != nil,
-		Open: resourcesOf(unaccounted(listing, pods)), Unreserved: resourcesOf(unaccounted(listing, unreserved(pods, listing))),
+// shown returns what a list of the kubelet shows without the Pods.
+func shown(listing kubelet.Listing) (o Observation) {
+	pods := map[slots.Use][]string{} // a Pod once for each of its containers that has the ID
+	for _, holding := range listing {
+		for resource, ids := range holding.IDs {
+			for _, id := range ids {
+				use := slots.Use{Resource: resource, ID: id}
+				pods[use] = append(pods[use], holding.Namespace+"/"+holding.Name)
+			}
+		}
 	}
+	for _, use := range slices.SortedFunc(maps.Keys(pods), slots.CompareUses) {
+		o.Listed = append(o.Listed, use)
+		if len(pods[use]) > 1 {
+			slices.Sort(pods[use])
+			o.Duplicates = append(o.Duplicates, Duplicate{use, slices.Compact(pods[use])})
+		}
+	}
+	return o
+}
+
+// account decides which resources are open, by the Pods, which were read after the list.
+func (o Observation) account(listing kubelet.Listing, pods []podInfo) Observation {
+	o.Hidden, o.Accounted = hidden(pods), true
+	o.Open, o.Unreserved = unaccounted(listing, pods), unaccounted(listing, unreserved(pods, listing))
+	return o
+}
+
+// undecided says of uses, which are sorted, that containers may have them.
+func (o Observation) undecided(own []slots.Use) Observation {
+	for _, use := range own {
+		o.Open = append(o.Open, use.Resource)
+	}
+	o.Open = slices.Compact(o.Open)
+	o.Unreserved = o.Open
+	return o
 }
 
 // unreserved returns the Pods without those that wait for their admission, and without
@@ -96,32 +123,10 @@ func unreserved(pods []podInfo, listing kubelet.Listing) []podInfo {
 	return all
 }
 
-// resourcesOf returns the resources with these names, sorted.
-func resourcesOf(names map[string]bool) []string {
-	var resources []string
-	for name := range names {
-		resources = append(resources, resourceOf(name))
-	}
-	slices.Sort(resources)
-	return resources
-}
-
-// undecided returns what a list shows without the Pods: which IDs containers have, but
-// not which uses, which are sorted, are released.
-func undecided(own []slots.Use, listing kubelet.Listing) Observation {
-	o := Observation{Listed: listedUses(listing), Duplicates: duplicates(listing)}
-	for _, use := range own {
-		o.Open = append(o.Open, use.Resource)
-	}
-	o.Open = slices.Compact(o.Open)
-	o.Unreserved = o.Open
-	return o
-}
-
 // unaccounted returns the resources for which a Pod that has not terminated may have more
-// ids than the list shows. Pods with the same name are counted together, because the
+// ids than the list shows, sorted. Pods with the same name are counted together, because the
 // list does not distinguish a deleted Pod from its successor.
-func unaccounted(listing kubelet.Listing, pods []podInfo) map[string]bool {
+func unaccounted(listing kubelet.Listing, pods []podInfo) []string {
 	open := map[string]bool{}
 	missing, sameName := map[string]map[string]int{}, map[string]int{}
 	for _, pod := range pods {
@@ -159,25 +164,7 @@ func unaccounted(listing kubelet.Listing, pods []podInfo) map[string]bool {
 			}
 		}
 	}
-	return open
-}
-
-// listedUses returns the IDs in a list, sorted.
-func listedUses(l kubelet.Listing) []slots.Use {
-	return slices.SortedFunc(maps.Keys(holders(l)), slots.CompareUses)
-}
-
-// duplicates returns the IDs that more than one container has.
-func duplicates(l kubelet.Listing) []Duplicate {
-	var all []Duplicate
-	for use, pods := range holders(l) {
-		if len(pods) > 1 {
-			slices.Sort(pods)
-			all = append(all, Duplicate{use, slices.Compact(pods)})
-		}
-	}
-	slices.SortFunc(all, func(a, b Duplicate) int { return slots.CompareUses(a.Use, b.Use) })
-	return all
+	return slices.Sorted(maps.Keys(open))
 }
 
 // hidden returns the resources with IDs that only a plain init container has.
@@ -188,27 +175,9 @@ func hidden(pods []podInfo) []Hidden {
 			continue
 		}
 		for name := range pod.Hidden {
-			all = append(all, Hidden{resourceOf(name), pod.key()})
+			all = append(all, Hidden{name, pod.key()})
 		}
 	}
 	slices.SortFunc(all, func(a, b Hidden) int { return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Pod, b.Pod)) })
 	return slices.Compact(all)
 }
-
-// holders returns the IDs in a list, each with the Pods of the containers that have it: a
-// Pod once per container.
-func holders(l kubelet.Listing) map[slots.Use][]string {
-	all := map[slots.Use][]string{}
-	for _, holding := range l {
-		for name, ids := range holding.IDs {
-			for _, id := range ids {
-				use := slots.Use{Resource: resourceOf(name), ID: id}
-				all[use] = append(all[use], holding.Namespace+"/"+holding.Name)
-			}
-		}
-	}
-	return all
-}
-
-// resourceOf is the inverse of [v0.ResourceName].
-func resourceOf(name string) string { return strings.TrimPrefix(name, v0.Domain+"/") }

@@ -19,7 +19,7 @@ func called(uid, name string) metav1.ObjectMeta {
 }
 
 func TestAccount(t *testing.T) {
-	const cam, door = "akri.sh/cam-1", "akri.sh/door-1"
+	const cam, door = "cam-1", "door-1"
 	own := func(numbers ...int) []slots.Use {
 		var uses []slots.Use
 		for _, n := range numbers {
@@ -103,11 +103,11 @@ func TestAccount(t *testing.T) {
 		},
 		"ids of a Configuration": {
 			reason:  "virtual ids are listed like slots",
-			listing: kubelet.Listing{has("p", "akri.sh/cam", "0", "1")}, held: "[0 1]",
+			listing: kubelet.Listing{has("p", "cam", "0", "1")}, held: "[0 1]",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := account(tc.listing, tc.pods)
+			o := shown(tc.listing).account(tc.listing, tc.pods)
 			var held, ended, open []string
 			for _, use := range o.Listed {
 				held = append(held, use.ID)
@@ -137,7 +137,7 @@ func TestAccount(t *testing.T) {
 // TestUnreserved checks which open resources an Allocate waits for. What the kubelet keeps
 // for a Pod is never part of a call: a call that waited would wait until that Pod ends.
 func TestUnreserved(t *testing.T) {
-	const cam = "akri.sh/cam-1"
+	const cam = "cam-1"
 	pod := func(uid string) podInfo { return podInfo{ObjectMeta: called(uid, "p")} }
 	hidden, waiting, both := pod("1"), pod("2"), pod("3")
 	hidden.Hidden = map[string]bool{cam: true}
@@ -156,7 +156,7 @@ func TestUnreserved(t *testing.T) {
 		"the pod waits":                                       {listed, []podInfo{waiting}, "[]"},
 		"hidden, and an id of an app container is missing":    {listed, []podInfo{both}, "[cam-1]"},
 	} {
-		got := account(tc.listing, tc.pods)
+		got := shown(tc.listing).account(tc.listing, tc.pods)
 		if fmt.Sprint(got.Unreserved) != tc.want {
 			t.Errorf("%s: unreserved: got %v, want %s", name, got.Unreserved, tc.want)
 		}
@@ -170,10 +170,10 @@ func TestDuplicates(t *testing.T) {
 	has := func(name, resource string, ids ...string) kubelet.Holding {
 		return kubelet.Holding{Namespace: "default", Name: name, IDs: map[string][]string{resource: ids}}
 	}
-	got := account(kubelet.Listing{
-		has("a", "akri.sh/cam-1", "cam-1-0", "cam-1-1"), has("b", "akri.sh/cam-1", "cam-1-2", "cam-1-2"), has("c", "akri.sh/cam-1", "cam-1-0"),
-		has("d", "akri.sh/cam", "0"), has("e", "akri.sh/door", "0"),
-	}, nil).Duplicates
+	got := shown(kubelet.Listing{
+		has("a", "cam-1", "cam-1-0", "cam-1-1"), has("b", "cam-1", "cam-1-2", "cam-1-2"), has("c", "cam-1", "cam-1-0"),
+		has("d", "cam", "0"), has("e", "door", "0"),
+	}).Duplicates
 	want := "[{{cam-1 cam-1-0} [default/a default/c]} {{cam-1 cam-1-2} [default/b]}]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
@@ -181,16 +181,16 @@ func TestDuplicates(t *testing.T) {
 }
 
 func TestHidden(t *testing.T) {
-	cam := map[string]bool{"akri.sh/cam": true}
-	got := account(kubelet.Listing{}, []podInfo{
-		{ObjectMeta: called("1", "b"), Hidden: map[string]bool{"akri.sh/cam": true, "akri.sh/cam-1": true}},
+	cam := map[string]bool{"cam": true}
+	got := Observation{}.account(kubelet.Listing{}, []podInfo{
+		{ObjectMeta: called("1", "b"), Hidden: map[string]bool{"cam": true, "cam-1": true}},
 		{ObjectMeta: called("2", "a"), Hidden: cam}, {ObjectMeta: called("3", "ended"), Hidden: cam, Terminated: true},
 		{ObjectMeta: called("4", "waiting"), Hidden: cam, Waiting: true}, {ObjectMeta: called("5", "none")},
 	})
 	if want := "[{cam default/a} {cam default/b} {cam-1 default/b}]"; fmt.Sprint(got.Hidden) != want || !got.Accounted {
 		t.Errorf("got %v, want %s", got, want)
 	}
-	if listOnly := account(kubelet.Listing{}, nil); listOnly.Accounted {
+	if listOnly := shown(kubelet.Listing{}); listOnly.Accounted {
 		t.Error("a list without the Pods shows what init containers have")
 	}
 }

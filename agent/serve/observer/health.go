@@ -21,36 +21,24 @@ const (
 	failing = "failing"
 )
 
-// Metrics is the metric of an [Observer].
-type Metrics struct{ state *prometheus.GaugeVec }
+var stateDescription = prometheus.NewDesc("akri_agent_observer",
+	"How the agent observes which slots are in use, 1 for the current state: synced, syncing or failing.", []string{"state"}, nil)
 
-// NewMetrics returns the metric, registered with registerer unless that is nil.
-func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
-	m := &Metrics{state: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "akri_agent_observer",
-		Help: "How the agent observes which slots are in use, 1 for the current state: synced, syncing or failing.",
-	}, []string{"state"})}
-	if registerer == nil {
-		return m, nil
-	}
-	return m, registerer.Register(m.state)
-}
+// Describe implements [prometheus.Collector].
+func (o *Observer) Describe(to chan<- *prometheus.Desc) { to <- stateDescription }
 
-// set sets the current state.
-func (m *Metrics) set(state string) {
-	for _, each := range []string{synced, syncing, failing} {
-		value := 0.0
-		if each == state {
-			value = 1
-		}
-		m.state.WithLabelValues(each).Set(value)
+// Collect implements [prometheus.Collector].
+func (o *Observer) Collect(to chan<- prometheus.Metric) {
+	current := o.health.state(o.pods.informer.HasSynced())
+	for _, state := range []string{synced, syncing, failing} {
+		value := map[bool]float64{true: 1}[state == current]
+		to <- prometheus.MustNewConstMetric(stateDescription, prometheus.GaugeValue, value, state)
 	}
 }
 
-// health warns, once per outage, if slots cannot be freed, and exports the reason.
+// health warns, once per outage, if slots cannot be freed.
 type health struct {
-	log     *slog.Logger
-	metrics *Metrics
+	log *slog.Logger
 
 	mu         sync.Mutex
 	list, pods outage
@@ -105,16 +93,15 @@ func (h *health) record(o *outage, err error, failed, remedy, recovered string) 
 	return began
 }
 
-// report sets the metric. known means that all Pods of the node are known.
-func (h *health) report(known bool) {
+// state returns the value of the metric. known means that all Pods of the node are known.
+func (h *health) state(known bool) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	state := synced
 	switch {
 	case h.list.warned || h.pods.warned:
-		state = failing
+		return failing
 	case !known:
-		state = syncing
+		return syncing
 	}
-	h.metrics.set(state)
+	return synced
 }

@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	monitor "akri.sh/akri/agent/health"
 )
 
@@ -17,18 +15,12 @@ import (
 // restart of the kubelet is no outage, and that the metric shows the state.
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := prometheus.NewRegistry()
-		metrics, err := NewMetrics(registry)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var log strings.Builder
-		h := &health{log: slog.New(slog.NewTextHandler(&log, nil)), metrics: metrics}
+		h := &health{log: slog.New(slog.NewTextHandler(&log, nil))}
 		refused := errors.New("connection refused")
 		expect := func(when, state string, warnings int) {
 			t.Helper()
-			h.report(state != syncing)
-			if got := currentState(t, registry); got != state {
+			if got := h.state(state != syncing); got != state {
 				t.Errorf("%s: state %s, want %s", when, got, state)
 			}
 			if got := strings.Count(log.String(), "level=WARN"); got != warnings {
@@ -68,18 +60,14 @@ func TestAccountingIsStuck(t *testing.T) {
 		observe func(h *health)
 		stuck   bool
 	}{
-		"the kubelet's list works":       {func(h *health) { h.readList(nil); h.report(true) }, false},
-		"the kubelet's list fails":       {func(h *health) { h.readList(refused); h.report(true) }, true},
-		"the API server does not answer": {func(h *health) { h.readList(nil); h.readPods(refused); h.report(false) }, false},
+		"the kubelet's list works":       {func(h *health) { h.readList(nil) }, false},
+		"the kubelet's list fails":       {func(h *health) { h.readList(refused) }, true},
+		"the API server does not answer": {func(h *health) { h.readList(nil); h.readPods(refused) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				metrics, err := NewMetrics(nil)
-				if err != nil {
-					t.Fatal(err)
-				}
 				var loops monitor.Monitor
-				h := &health{log: slog.New(slog.DiscardHandler), metrics: metrics, loop: loops.Loop("accounting", 10*time.Minute)}
+				h := &health{log: slog.New(slog.DiscardHandler), loop: loops.Loop("accounting", 10*time.Minute)}
 				during := func(what string, d time.Duration, observe func(*health), stuck bool) {
 					t.Helper()
 					for range int(d / (10 * time.Second)) {
@@ -90,7 +78,7 @@ func TestAccountingIsStuck(t *testing.T) {
 						t.Errorf("%s: %v, want stuck = %t", what, err, stuck)
 					}
 				}
-				works := func(h *health) { h.readList(nil); h.report(true) }
+				works := func(h *health) { h.readList(nil) }
 				during("for nine minutes", 9*time.Minute, test.observe, false)
 				during("for eleven minutes", 2*time.Minute, test.observe, test.stuck)
 				during("after it", 10*time.Second, works, false)
@@ -98,21 +86,4 @@ func TestAccountingIsStuck(t *testing.T) {
 			})
 		})
 	}
-}
-
-func currentState(t *testing.T, registry *prometheus.Registry) string {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var states []string
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if metric.GetGauge().GetValue() == 1 {
-				states = append(states, metric.GetLabel()[0].GetValue())
-			}
-		}
-	}
-	return strings.Join(states, " ")
 }

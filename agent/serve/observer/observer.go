@@ -29,15 +29,15 @@ type Options struct {
 	// BeforeList returns when the kubelet may be listed, or when ctx is done.
 	BeforeList func(ctx context.Context)
 	// Client is a client of the core API, which lists and watches Pods.
-	Client  rest.Interface
-	Log     *slog.Logger
-	Metrics *Metrics
+	Client rest.Interface
+	Log    *slog.Logger
 	// Accounting is stuck while the kubelet does not show which slots are in use, so that
 	// the agent is restarted if that lasts; may be nil.
 	Accounting *monitor.Loop
 }
 
-// Observer observes slots through the kubelet's list and the Pods of the node.
+// Observer observes slots through the kubelet's list and the Pods of the node. It is the
+// collector of its metric.
 type Observer struct {
 	options Options
 	pods    *nodePods
@@ -46,11 +46,8 @@ type Observer struct {
 
 // New returns an observer, which observes nothing before it runs.
 func New(options Options) *Observer {
-	o := &Observer{options: options, health: &health{log: options.Log, metrics: options.Metrics, loop: options.Accounting}}
-	o.pods = newNodePods(options.Client, options.Node, func(_ context.Context, err error) {
-		o.health.readPods(err)
-		o.report()
-	})
+	o := &Observer{options: options, health: &health{log: options.Log, loop: options.Accounting}}
+	o.pods = newNodePods(options.Client, options.Node, func(_ context.Context, err error) { o.health.readPods(err) })
 	return o
 }
 
@@ -60,13 +57,11 @@ func (o *Observer) Changed() <-chan struct{} { return o.pods.changed }
 
 // Run watches the node's Pods until ctx is done.
 func (o *Observer) Run(ctx context.Context) {
-	o.report()
 	var running sync.WaitGroup
 	running.Go(func() { o.pods.informer.Run(ctx) })
 	select {
 	case <-o.pods.informer.Synced():
 		o.pods.notify() // slots can be freed from now on
-		o.report()
 	case <-ctx.Done():
 	}
 	running.Wait()
@@ -76,7 +71,6 @@ func (o *Observer) Run(ctx context.Context) {
 // Observe returns which IDs containers have. own are the IDs through which this node
 // owns slots, sorted; if all of them are listed, nothing else is read.
 func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, error) {
-	defer o.report()
 	o.options.BeforeList(ctx)
 	listing, err := o.options.Lister.List(ctx)
 	if ctx.Err() == nil {
@@ -86,15 +80,15 @@ func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, e
 		return Observation{}, err
 	}
 	pods := o.pods.at(listing, time.Now())
-	listed := account(listing, nil)
+	listed := shown(listing)
 	missing := listed.missing(own)
 	if len(missing) == 0 {
 		return listed, nil
 	}
 	if !o.pods.informer.HasSynced() {
-		return undecided(own, listing), nil
+		return listed.undecided(own), nil
 	}
-	seen := account(listing, pods)
+	seen := listed.account(listing, pods)
 	if !slices.ContainsFunc(missing, func(use slots.Use) bool { return !slices.Contains(seen.Open, use.Resource) }) {
 		return seen, nil
 	}
@@ -104,7 +98,7 @@ func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, e
 	complete, err := o.pods.shows(ctx, pods)
 	o.health.readPods(err)
 	if !complete {
-		unknown := undecided(own, listing)
+		unknown := listed.undecided(own)
 		if err == nil { // the kubelet keeps the IDs of a Pod that exists
 			unknown.Unreserved = seen.Unreserved
 		}
@@ -112,6 +106,3 @@ func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, e
 	}
 	return seen, nil
 }
-
-// report updates the metric.
-func (o *Observer) report() { o.health.report(o.pods.informer.HasSynced()) }

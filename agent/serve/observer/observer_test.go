@@ -49,17 +49,13 @@ func newObserver(t *testing.T, k *kubelettest.Kubelet, config *rest.Config) *obs
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics, err := observer.NewMetrics(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	lister, err := kubelet.NewLister(k.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := observer.New(observer.Options{
 		Node: nodeOf(t), Lister: lister, BeforeList: func(context.Context) {}, Client: client,
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Metrics: metrics,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

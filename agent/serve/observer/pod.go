@@ -99,13 +99,14 @@ func deviceCounts(pod *corev1.Pod, c *corev1.Container) map[string]int {
 	var counts map[string]int
 	for _, list := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
 		for name, quantity := range list {
-			if !strings.HasPrefix(string(name), v0.Domain+"/") || claimed(pod, c.Name, string(name)) || quantity.Value() <= 0 {
+			resource, ours := strings.CutPrefix(string(name), v0.Domain+"/")
+			if !ours || claimed(pod, c.Name, string(name)) || quantity.Value() <= 0 {
 				continue
 			}
 			if counts == nil {
 				counts = map[string]int{}
 			}
-			counts[string(name)] = int(quantity.Value())
+			counts[resource] = int(quantity.Value())
 		}
 	}
 	return counts

@@ -48,21 +48,21 @@ func TestReadPod(t *testing.T) {
 				Containers: app, InitContainers: []corev1.Container{sidecar, deviceContainer("init", "akri.sh/cam", "2")},
 			},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 3}},
+			podInfo{Requests: map[string]int{"cam": 3}},
 		},
 		"init container after a sidecar": {
 			"the sidecar keeps its id, so the init container got three others, and only two went to the container",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
 				Containers: app, InitContainers: []corev1.Container{sidecar, deviceContainer("init", "akri.sh/cam", "3")},
 			}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 3}, Hidden: map[string]bool{"akri.sh/cam": true}},
+			podInfo{Requests: map[string]int{"cam": 3}, Hidden: map[string]bool{"cam": true}},
 		},
 		"init container before a sidecar": {
 			"the sidecar and the container got the three ids of the init container",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
 				Containers: app, InitContainers: []corev1.Container{deviceContainer("init", "akri.sh/cam", "3"), sidecar},
 			}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 3}},
+			podInfo{Requests: map[string]int{"cam": 3}},
 		},
 		"init containers around a sidecar": {
 			"the second init container got one id again and one more, which went to the container",
@@ -71,7 +71,7 @@ func TestReadPod(t *testing.T) {
 					deviceContainer("first", "akri.sh/cam", "2"), sidecar, deviceContainer("second", "akri.sh/cam", "2"),
 				},
 			}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 3}},
+			podInfo{Requests: map[string]int{"cam": 3}},
 		},
 		"served by DRA": {
 			"the device plugin is not involved in the requests of the claim",
@@ -84,14 +84,14 @@ func TestReadPod(t *testing.T) {
 						{ContainerName: "init", ResourceName: "akri.sh/cam", RequestName: "r1"},
 					},
 				}}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 1}},
+			podInfo{Requests: map[string]int{"cam": 1}},
 		},
 		"init container with more": {
 			"the list does not show what only a plain init container has",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
 				Containers: app, InitContainers: []corev1.Container{deviceContainer("init", "akri.sh/cam", "3")},
 			}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Hidden: map[string]bool{"akri.sh/cam": true}},
+			podInfo{Requests: map[string]int{"cam": 2}, Hidden: map[string]bool{"cam": true}},
 		},
 		"other resources": {
 			"only Akri's resources count",
@@ -102,47 +102,47 @@ func TestReadPod(t *testing.T) {
 			"its container has terminated and will restart",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
+			podInfo{Requests: map[string]int{"cam": 2}},
 		},
 		"waiting": {
 			"the kubelet has not reported its admission",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodPending}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Waiting: true},
+			podInfo{Requests: map[string]int{"cam": 2}, Waiting: true},
 		},
 		"succeeded": {
 			"a final phase",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app},
 				Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: state(isTerminated)}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Terminated: true},
+			podInfo{Requests: map[string]int{"cam": 2}, Terminated: true},
 		},
 		"failed while a container runs": {
 			"an evicted pod has this phase before its containers have terminated",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app},
 				Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: state(isRunning)}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
+			podInfo{Requests: map[string]int{"cam": 2}},
 		},
 		"refused at admission": {
 			"nothing was started",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodFailed}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Terminated: true},
+			podInfo{Requests: map[string]int{"cam": 2}, Terminated: true},
 		},
 		"being deleted": {
 			"its container still runs",
 			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
+			podInfo{Requests: map[string]int{"cam": 2}},
 		},
 		"being deleted, stopped": {
 			"no container restarts",
 			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Terminated: true},
+			podInfo{Requests: map[string]int{"cam": 2}, Terminated: true},
 		},
 		"being deleted, ephemeral container": {
 			"an ephemeral container can reach the devices of the pod",
 			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app},
 				Status: corev1.PodStatus{ContainerStatuses: state(isTerminated), EphemeralContainerStatuses: state(isRunning)}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
+			podInfo{Requests: map[string]int{"cam": 2}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +172,7 @@ func watched(t *testing.T) *nodePods {
 // as its container may run: after the kubelet has stopped to list it, which may be much
 // later if the kubelet does not reach the API server.
 func TestVanished(t *testing.T) {
-	wants := map[string]int{"akri.sh/cam": 1}
+	wants := map[string]int{"cam": 1}
 	pod := podInfo{ObjectMeta: called("old", "p"), Requests: wants, Waiting: true} // the report of its admission may be late
 	ended := podInfo{ObjectMeta: called("ended", "q"), Requests: wants, Terminated: true}
 	next := podInfo{ObjectMeta: called("new", "p"), Requests: wants}
@@ -222,7 +222,7 @@ func TestVanished(t *testing.T) {
 // TestSignals checks that only changes that can end a use are signaled.
 func TestSignals(t *testing.T) {
 	pods := watched(t)
-	pod := podInfo{ObjectMeta: called("u", "p"), Requests: map[string]int{"akri.sh/cam": 1}}
+	pod := podInfo{ObjectMeta: called("u", "p"), Requests: map[string]int{"cam": 1}}
 	ended := pod
 	ended.Terminated = true
 	other := podInfo{ObjectMeta: called("other", "other")}

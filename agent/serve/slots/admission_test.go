@@ -128,21 +128,13 @@ func (n *node) prefer(r *request, ids []int) []int {
 	if n.m == nil {
 		return chosen
 	}
-	n.w.nextCall++
-	for _, c := range n.m.Step(slots.PreferenceAsked{Call: n.w.nextCall, Resource: r.resource, Available: ids, Size: r.count}) {
-		switch c := c.(type) {
-		case slots.Suggest:
-			n.w.note("%s > %s of %s", n.name, c, r.resource.Name)
-			if len(c.IDs) != r.count {
-				n.w.fail("%s suggests %v of %v, but %d are needed", n.name, c.IDs, ids, r.count)
-				return chosen
-			}
-			return slices.Clone(c.IDs)
-		default:
-			n.do(c)
-		}
+	preferred := n.m.Prefer(slots.Preference{Resource: r.resource, Available: ids, Size: r.count})
+	n.w.note("%s prefers %v of %s", n.name, preferred, r.resource.Name)
+	if len(preferred) != r.count {
+		n.w.fail("%s prefers %v of %v, but %d are needed", n.name, preferred, ids, r.count)
+		return chosen
 	}
-	return chosen
+	return preferred
 }
 
 // nameIDs records that a call names IDs.

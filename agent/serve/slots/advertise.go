@@ -41,8 +41,7 @@ func (m *Machine) advertise() []Command {
 			delete(m.alarms, Resource{Name: name})
 			continue
 		}
-		at, found := m.due(inst)
-		m.schedule(Resource{Name: name}, at, found)
+		m.schedule(Resource{Name: name}, m.due(inst))
 	}
 	clear(m.dirty)
 	for _, name := range slices.Sorted(maps.Keys(m.dirtyGroups)) {
@@ -118,7 +117,6 @@ func (m *Machine) forget(inst *instance) {
 			m.quit(inst)
 		}
 		delete(m.instances, inst.name)
-		delete(m.holding, inst.name)
 	}
 }
 

@@ -209,7 +209,10 @@ func (m *Machine) grant(c *pendingCall, claims map[string]map[int]v0.Owner) []Co
 		s.asked, s.answered = m.now, m.now // the kubelet assigns the slot from now on
 		m.exclude(s)
 		m.changed(inst)
-		if v := m.sharing(c.resource, owner); v != nil {
+		if !c.resource.Group {
+			continue
+		}
+		if v := m.groups[c.resource.Name].virtual[owner.VirtualID]; v != nil {
 			for other, each := range v.slots {
 				// A slot that was given just before may be that of an init container of the
 				// same pod: it is kept as long as the ID is in use.
@@ -222,14 +225,6 @@ func (m *Machine) grant(c *pendingCall, claims map[string]map[int]v0.Owner) []Co
 		commands = append(commands, m.claim(m.instances[name], claims[name]))
 	}
 	return commands
-}
-
-// sharing returns the virtual ID of an owner, or nil.
-func (m *Machine) sharing(r Resource, owner v0.Owner) *virtual {
-	if !r.Group {
-		return nil
-	}
-	return m.groups[r.Name].virtual[owner.VirtualID]
 }
 
 // step is what a slot needs before a container can be given it.

@@ -49,12 +49,6 @@ type Answer struct {
 	Err error
 }
 
-// Suggest ends a call of [PreferenceAsked].
-type Suggest struct {
-	Call Call
-	IDs  []int
-}
-
 // Claim requests one patch that gives owners to free slots of an Instance. Each owner
 // is this node, through the Instance's resource or the group's. A slot that already
 // has the owner keeps it. Its result is [ClaimSettled].
@@ -95,25 +89,22 @@ type Health struct {
 // IDs, for [Quiet].
 type Withdraw struct{ Resource Resource }
 
-// Report describes a conflict that this node does not resolve itself.
+// Report tells users what is wrong with a slot.
 type Report struct {
 	Slot Ref
-	What string
+	// Conflict describes a conflict that this node does not resolve itself. If it is empty,
+	// somebody has emptied the record of a slot that a container of this node has, and a
+	// [Claim] writes the owner again.
+	Conflict string
 }
 
-// Restore reports that somebody has emptied the record of a slot that a container of this
-// node has. A [Claim] writes the owner again.
-type Restore struct{ Slot Ref }
-
 func (Answer) command()    {}
-func (Suggest) command()   {}
 func (Claim) command()     {}
 func (Release) command()   {}
 func (Probe) command()     {}
 func (Advertise) command() {}
 func (Withdraw) command()  {}
 func (Report) command()    {}
-func (Restore) command()   {}
 
 func (c Answer) String() string {
 	if c.Err != nil {
@@ -124,10 +115,6 @@ func (c Answer) String() string {
 		words = append(words, ref.String())
 	}
 	return fmt.Sprintf("answer %d: %s", c.Call, strings.Join(words, " "))
-}
-
-func (c Suggest) String() string {
-	return fmt.Sprintf("suggest %d: %s", c.Call, numbers(c.IDs))
 }
 
 func (c Claim) String() string {
@@ -154,9 +141,12 @@ func (c Advertise) String() string {
 
 func (c Withdraw) String() string { return "withdraw " + c.Resource.Name }
 
-func (c Report) String() string { return fmt.Sprintf("report %s: %s", c.Slot, c.What) }
-
-func (c Restore) String() string { return fmt.Sprintf("restore %s", c.Slot) }
+func (c Report) String() string {
+	if c.Conflict == "" {
+		return fmt.Sprintf("restore %s", c.Slot)
+	}
+	return fmt.Sprintf("report %s: %s", c.Slot, c.Conflict)
+}
 
 // owners prints slots with their owners; the virtual ID follows the slot.
 func owners(slots map[int]v0.Owner) string {
@@ -167,14 +157,6 @@ func owners(slots map[int]v0.Owner) string {
 			word += "=C:" + id
 		}
 		words = append(words, word)
-	}
-	return strings.Join(words, " ")
-}
-
-func numbers(slots []int) string {
-	words := make([]string, 0, len(slots))
-	for _, s := range slots {
-		words = append(words, fmt.Sprint(s))
 	}
 	return strings.Join(words, " ")
 }

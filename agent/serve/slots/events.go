@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"strconv"
 	"time"
 
 	v0 "akri.sh/akri/api/v0"
@@ -25,6 +26,24 @@ type Resource struct {
 	// Group means that the resource stands for all Instances of a Configuration. Its
 	// IDs are virtual: the machine maps each to a slot when it is allocated.
 	Group bool
+}
+
+// ID returns the kubelet's ID of a slot of an Instance, INSTANCE-N, or of a group, which is a
+// plain number. These are the original Akri's.
+func (r Resource) ID(number int) string {
+	if r.Group {
+		return strconv.Itoa(number)
+	}
+	return v0.SlotName(r.Name, number)
+}
+
+// Number is the inverse of [Resource.ID].
+func (r Resource) Number(id string) (number int, ok bool) {
+	if r.Group {
+		return virtualNumber(id)
+	}
+	number, err := v0.ParseSlotName(r.Name, id)
+	return number, err == nil
 }
 
 // Use is an ID of a resource that a container has, as the kubelet lists it.
@@ -118,15 +137,6 @@ type AllocateRequested struct {
 // CallExpired reports that the deadline of a call has passed. It does not affect a
 // call that was answered.
 type CallExpired struct{ Call Call }
-
-// PreferenceAsked is the kubelet's request to choose among its available IDs.
-type PreferenceAsked struct {
-	Call      Call
-	Resource  Resource
-	Available []int
-	Must      []int
-	Size      int
-}
 
 // Result is what became of a patch.
 type Result struct {

@@ -201,8 +201,7 @@ func virtualNumber(id string) (int, bool) {
 func (m *Machine) advertiseGroup(g *group) []Command {
 	resource := Resource{g.name, true}
 	commands := g.list.advertise(resource, m.groupList(g), len(g.members) > 0)
-	at, found := g.list.due(func(id int) bool { return m.groupKeeps(g, id) })
-	m.schedule(resource, at, found)
+	m.schedule(resource, g.list.due(func(id int) bool { return m.groupKeeps(g, id) }))
 	if len(g.instances) == 0 && g.list.advertised == nil {
 		delete(m.groups, g.name)
 	}

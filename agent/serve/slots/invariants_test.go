@@ -41,7 +41,7 @@ func (m *Machine) Violations() (found []string) {
 				report("I6", where, "healthy although it is not listed")
 			}
 			usable := inst.published && inst.online && inst.recorded && inst.watched() && !inst.suspended() && number < inst.capacity
-			if usable && s.owner() == own && !s.contested() && !inst.yields(number, s) && !healthy {
+			if usable && s.owner() == own && !s.contested() && !inst.othersFirst(number, s) && !healthy {
 				report("I4", where, "unhealthy although this node owns it")
 			}
 			if !s.free() || s.want() != (v0.Owner{}) {

@@ -247,7 +247,6 @@ func (n *node) do(command slots.Command) {
 	switch c := command.(type) {
 	case slots.Answer:
 		n.answered(c)
-	case slots.Suggest:
 	case slots.Claim:
 		n.send(c.Instance, c.Owners, false)
 	case slots.Release:
@@ -259,12 +258,11 @@ func (n *node) do(command slots.Command) {
 	case slots.Withdraw:
 		n.receive(c.Resource, nil)
 	case slots.Report:
-		if !n.mayReport(c.Slot) {
-			n.w.fail("conflict on %s: %s", n.name, c)
-		}
-	case slots.Restore:
-		if !n.w.edited[c.Slot] {
+		switch restores := c.Conflict == ""; {
+		case restores && !n.w.edited[c.Slot]:
 			n.w.fail("%s restores the owner of %s, which nobody has emptied", n.name, c.Slot)
+		case !restores && !n.mayReport(c.Slot):
+			n.w.fail("conflict on %s: %s", n.name, c)
 		}
 	}
 }

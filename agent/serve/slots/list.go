@@ -2,6 +2,7 @@ package slots
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 )
@@ -13,8 +14,8 @@ import (
 // idle machine 20 ms was enough; a stalled one is slower.
 const Quiet = 30 * time.Second
 
-// never is the time of what has not happened yet.
-const never = -Quiet
+// never is the time of what has not happened yet, and forever of what will not.
+const never, forever = -Quiet, time.Duration(math.MaxInt64)
 
 // idList is the kubelet's list of one resource.
 type idList struct {
@@ -75,13 +76,14 @@ func (l *idList) update(wanted map[int]bool, now time.Duration, keep func(id int
 }
 
 // due returns when the next ID leaves the list.
-func (l *idList) due(keep func(id int) bool) (at time.Duration, found bool) {
+func (l *idList) due(keep func(id int) bool) time.Duration {
+	at := forever
 	for id, e := range l.entries {
-		if e.unwanted != never && (!found || e.quietFrom()+Quiet < at) && !keep(id) {
-			at, found = e.quietFrom()+Quiet, true
+		if e.unwanted != never && !keep(id) {
+			at = min(at, e.quietFrom()+Quiet)
 		}
 	}
-	return at, found
+	return at
 }
 
 // advertise returns the command that updates the kubelet's list, if it differs.

@@ -17,11 +17,10 @@ type Machine struct {
 	node       string
 	now        time.Duration
 	generation Generation
+	edits      int // see [Machine.Edits]
 	instances  map[string]*instance
 	groups     map[string]*group
 	waiting    []*pendingCall // in the order of their arrival
-	// holding are the Instances with a slot of this node.
-	holding map[string]*instance
 	// unaccounted is what the last observation reported as such.
 	unaccounted []string
 	// unmatched are the slots that the last observation named before the Instance was known,
@@ -37,7 +36,7 @@ type Machine struct {
 // New returns a machine for a node that has no devices yet.
 func New(node string) *Machine {
 	return &Machine{
-		node: node, instances: map[string]*instance{}, groups: map[string]*group{}, holding: map[string]*instance{},
+		node: node, instances: map[string]*instance{}, groups: map[string]*group{},
 		dirty: map[string]*instance{}, dirtyGroups: map[string]*group{}, alarms: map[Resource]time.Duration{},
 	}
 }
@@ -53,12 +52,19 @@ func (m *Machine) Step(e Event) []Command {
 // Generation returns the value of Since for an observation that begins now.
 func (m *Machine) Generation() Generation { return m.generation }
 
+// Edits counts how often somebody else has changed the owner of a slot of this node, or made
+// it one: an observation is then due.
+func (m *Machine) Edits() int { return m.edits }
+
 // Uses returns the IDs through which this node owns slots, sorted. A virtual ID is
 // repeated if the node owns several slots through it. A container has at most one of
 // them.
 func (m *Machine) Uses() []Use {
 	var uses []Use
-	for _, inst := range m.holding {
+	for _, inst := range m.instances {
+		if !inst.own {
+			continue
+		}
 		for number, s := range inst.slots {
 			if !s.held.Free() {
 				uses = append(uses, inst.use(number, s.held))
@@ -94,18 +100,17 @@ func (m *Machine) InUse(name string) bool {
 // Deadline returns the earliest time at which a [Ticked] has an effect, and whether
 // there is one.
 func (m *Machine) Deadline() (at time.Duration, found bool) {
+	at = forever
 	for _, t := range m.alarms {
-		if !found || t < at {
-			at, found = t, true
-		}
+		at = min(at, t)
 	}
-	return at, found
+	return at, at < forever
 }
 
 // schedule sets when a [Ticked] next affects a resource.
-func (m *Machine) schedule(r Resource, at time.Duration, found bool) {
+func (m *Machine) schedule(r Resource, at time.Duration) {
 	delete(m.alarms, r)
-	if found {
+	if at < forever {
 		m.alarms[r] = at
 	}
 }
@@ -136,16 +141,15 @@ func (e Ticked) apply(m *Machine) []Command {
 }
 
 // due returns when a [Ticked] next affects an Instance.
-func (m *Machine) due(inst *instance) (at time.Duration, found bool) {
-	at, found = inst.list.due(func(id int) bool { return m.mustStayListed(inst, id) })
-	retries := inst.retry.failing && (inst.shared && inst.published || len(inst.unwritten()) > 0)
-	if retries && (!found || inst.retry.at < at) {
-		at, found = inst.retry.at, true
+func (m *Machine) due(inst *instance) time.Duration {
+	at := inst.list.due(func(id int) bool { return m.mustStayListed(inst, id) })
+	if inst.retry.failing && (inst.shared && inst.published || len(inst.unwritten()) > 0) {
+		at = min(at, inst.retry.at)
 	}
-	if len(inst.awaited) > 0 && inst.recorded && (!found || inst.restoredAt < at) {
-		at, found = inst.restoredAt, true
+	if len(inst.awaited) > 0 && inst.recorded {
+		at = min(at, inst.restoredAt)
 	}
-	return at, found
+	return at
 }
 
 // instance returns an Instance, and adds it if necessary.

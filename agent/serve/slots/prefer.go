@@ -6,30 +6,36 @@ import (
 	"strconv"
 )
 
-// apply suggests first the IDs in Must, then those that this node already owns, which
-// cost no request, then free ones, in their turn. Of a group, it suggests IDs that
-// map to different Instances, if there are enough.
-func (e PreferenceAsked) apply(m *Machine) []Command {
-	list := m.listOf(e.Resource)
-	if list == nil {
-		return []Command{Suggest{Call: e.Call}}
-	}
-	list.name(e.Available, m.now, m.generation)
-	rest := slices.DeleteFunc(slices.Clone(e.Available), func(id int) bool { return slices.Contains(e.Must, id) })
-	var chosen []int
-	if e.Resource.Group {
-		chosen = m.preferGroup(m.groups[e.Resource.Name], e, rest)
-	} else {
-		chosen = m.preferSlots(m.instances[e.Resource.Name], e, rest)
-	}
-	return []Command{Suggest{e.Call, chosen}}
+// Preference is the kubelet's request to choose among its available IDs of a resource.
+type Preference struct {
+	Resource  Resource
+	Available []int
+	// Must are chosen in any case, and Size is how many are needed with them.
+	Must []int
+	Size int
 }
 
-func (m *Machine) preferSlots(inst *instance, e PreferenceAsked, rest []int) []int {
+// Prefer chooses first the IDs in Must, then those that this node already owns, which
+// cost no request, then free ones, in their turn. Of a group, it chooses IDs that
+// map to different Instances, if there are enough. Those available stay listed for [Quiet].
+func (m *Machine) Prefer(p Preference) []int {
+	list := m.listOf(p.Resource)
+	if list == nil {
+		return nil
+	}
+	list.name(p.Available, m.now, m.generation)
+	rest := slices.DeleteFunc(slices.Clone(p.Available), func(id int) bool { return slices.Contains(p.Must, id) })
+	if p.Resource.Group {
+		return m.preferGroup(m.groups[p.Resource.Name], p, rest)
+	}
+	return m.preferSlots(m.instances[p.Resource.Name], p, rest)
+}
+
+func (m *Machine) preferSlots(inst *instance, p Preference, rest []int) []int {
 	slices.SortFunc(rest, func(a, b int) int {
 		return cmp.Or(cmp.Compare(m.rank(inst, a), m.rank(inst, b)), cmp.Compare(inst.turn(a), inst.turn(b)), cmp.Compare(a, b))
 	})
-	return append(slices.Clone(e.Must), rest[:min(len(rest), max(0, e.Size-len(e.Must)))]...)
+	return append(slices.Clone(p.Must), rest[:min(len(rest), max(0, p.Size-len(p.Must)))]...)
 }
 
 // place is the position of this node among those that see a device, by name.
@@ -61,7 +67,7 @@ func (i *instance) turn(number int) int {
 	return (distance+1)*i.capacity - number
 }
 
-// rank orders slots for a suggestion; the lowest rank comes first.
+// rank orders slots for a preference; the lowest rank comes first.
 func (m *Machine) rank(inst *instance, number int) int {
 	s := inst.slots[number]
 	switch {
@@ -80,9 +86,9 @@ func (m *Machine) rank(inst *instance, number int) int {
 // Then come as many fresh IDs as there are further Instances with a free slot, because
 // each fresh ID takes another Instance. What then remains would have to be remapped, or
 // refused.
-func (m *Machine) preferGroup(g *group, e PreferenceAsked, rest []int) []int {
+func (m *Machine) preferGroup(g *group, p Preference, rest []int) []int {
 	slices.Sort(rest)
-	chosen := slices.Clone(e.Must)
+	chosen := slices.Clone(p.Must)
 	used := map[string]bool{}
 	mapped := func(id int) (*instance, bool) { // false: the ID takes any Instance
 		ref, s, found := g.current(strconv.Itoa(id))
@@ -93,7 +99,7 @@ func (m *Machine) preferGroup(g *group, e PreferenceAsked, rest []int) []int {
 		return inst, inst.ready(ref.Slot, s) && inst.online
 	}
 	unmapped := 0 // among Must
-	for _, id := range e.Must {
+	for _, id := range p.Must {
 		if inst, found := mapped(id); found {
 			used[inst.name] = true
 		} else {
@@ -106,7 +112,7 @@ func (m *Machine) preferGroup(g *group, e PreferenceAsked, rest []int) []int {
 		switch {
 		case !found:
 			fresh = append(fresh, id)
-		case len(chosen) < e.Size && !used[inst.name]:
+		case len(chosen) < p.Size && !used[inst.name]:
 			chosen = append(chosen, id)
 			used[inst.name] = true
 		default:
@@ -121,5 +127,5 @@ func (m *Machine) preferGroup(g *group, e PreferenceAsked, rest []int) []int {
 	}
 	n := min(max(0, different), len(fresh))
 	ordered := slices.Concat(fresh[:n], last, fresh[n:])
-	return append(chosen, ordered[:min(len(ordered), max(0, e.Size-len(chosen)))]...)
+	return append(chosen, ordered[:min(len(ordered), max(0, p.Size-len(chosen)))]...)
 }

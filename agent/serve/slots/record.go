@@ -85,7 +85,7 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 		default:
 			state := s.state()
 			commands = append(commands, m.takeOver(inst, number, inst.usage[number], before)...)
-			if s.state() == unrecorded && (state != unrecorded || !inst.retry.failing) && !inst.yields(number, s) {
+			if s.state() == unrecorded && (state != unrecorded || !inst.retry.failing) && !inst.othersFirst(number, s) {
 				claims = append(claims, number)
 			}
 		}
@@ -103,9 +103,9 @@ func (i *instance) believe(record *Record, sent uint64) {
 	}
 }
 
-// yields reports whether only an old record says that a container has a slot, which another
+// othersFirst reports whether only an old record says that a container has a slot, which another
 // node owned when the Instance was deleted: that one goes first.
-func (i *instance) yields(number int, s *slot) bool { return i.awaited[number] && s.assumed }
+func (i *instance) othersFirst(number int, s *slot) bool { return i.awaited[number] && s.assumed }
 
 // takeOver sets the owner of one slot from the record, and reports what somebody else has
 // done to it. known is the version that was known before the record.
@@ -113,6 +113,9 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner, known uin
 	s := inst.slots[number]
 	before, former := s.state(), s.owner()
 	own := owner.Node == m.node
+	if owner != former && (own || former.Node == m.node) {
+		m.edits++
+	}
 	switch {
 	case own && owner != former && (s.held.Free() || s.assumed):
 		s.adopt(owner, m.now)
@@ -130,7 +133,7 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner, known uin
 	}
 	switch after := s.state(); {
 	case after == unrecorded && before == inUse && !own && known > s.lateRelease: // no release has emptied it
-		return []Command{Restore{Ref{inst.name, number}}}
+		return []Command{Report{Slot: Ref{inst.name, number}}}
 	case after == conflicting && (before != conflicting || owner != former):
 		return []Command{m.conflict(inst, number)}
 	case after != unrecorded && !after.contested() && owner != former:

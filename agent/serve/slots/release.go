@@ -21,8 +21,10 @@ func (e PodsObserved) apply(m *Machine) []Command {
 	}
 	commands = append(commands, o.confirmOrphans()...)
 	var releases []Command
-	for _, name := range slices.Sorted(maps.Keys(m.holding)) {
-		releases = append(releases, o.end(m.holding[name])...)
+	for _, name := range slices.Sorted(maps.Keys(m.instances)) {
+		if inst := m.instances[name]; inst.own {
+			releases = append(releases, o.end(inst)...)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.claims)) {
 		commands = append(commands, m.rewrite(m.instances[name], o.claims[name])...)

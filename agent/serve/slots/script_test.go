@@ -20,8 +20,11 @@ func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		m := slots.New("node-a")
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			if d.Cmd == "state" {
+			switch d.Cmd {
+			case "state":
 				return printState(m.State())
+			case "prefer":
+				return cmp.Or(strings.Trim(fmt.Sprint(m.Prefer(parseLine(t, d).preference())), "[]"), "(nothing)")
 			}
 			var out []string
 			for _, command := range m.Step(parseLine(t, d).event(m)) {
@@ -135,6 +138,13 @@ func (l *scriptLine) record() *slots.Record {
 	return r
 }
 
+func (l *scriptLine) preference() slots.Preference {
+	return slots.Preference{
+		Resource: l.resource(0), Size: l.number(l.options["size"]),
+		Available: l.numbers(strings.Fields(l.options["available"])), Must: l.numbers(strings.Fields(l.options["must"])),
+	}
+}
+
 // event returns the event that the line describes.
 func (l *scriptLine) event(m *slots.Machine) slots.Event {
 	switch l.d.Cmd {
@@ -164,11 +174,6 @@ func (l *scriptLine) event(m *slots.Machine) slots.Event {
 		return slots.AllocateRequested{Call: l.call(), Resource: l.resource(1), IDs: l.numbers(l.words[2:])}
 	case "expired":
 		return slots.CallExpired{Call: l.call()}
-	case "prefer":
-		return slots.PreferenceAsked{
-			Call: l.call(), Resource: l.resource(1), Size: l.number(l.options["size"]),
-			Available: l.numbers(strings.Fields(l.options["available"])), Must: l.numbers(strings.Fields(l.options["must"])),
-		}
 	case "claimed":
 		return slots.ClaimSettled{Instance: l.word(0), Slots: l.numbers(l.words[1:]), Result: l.result()}
 	case "probed":

@@ -254,7 +254,7 @@ func (i *instance) usable(number int, s *slot) bool {
 // a free slot being needed.
 func (i *instance) ready(number int, s *slot) bool {
 	switch {
-	case s.contested() || !i.published || i.yields(number, s):
+	case s.contested() || !i.published || i.othersFirst(number, s):
 		return false
 	case !i.shared:
 		return true

@@ -122,15 +122,8 @@ func (m *Machine) changed(inst *instance) {
 	m.dirty[inst.name] = inst
 	before := inst.summary
 	inst.summary = m.summarize(inst)
-	if inst.own {
-		m.holding[inst.name] = inst
-	} else {
-		delete(m.holding, inst.name)
-	}
-	if inst.group != nil {
-		if inst.group.update(inst, before) {
-			m.dirtyGroups[inst.group.name] = inst.group
-		}
+	if inst.group != nil && inst.group.update(inst, before) {
+		m.dirtyGroups[inst.group.name] = inst.group
 	}
 }
 
