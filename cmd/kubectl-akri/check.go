@@ -13,6 +13,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/facts"
 	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/internal/finding"
 )
@@ -49,33 +50,33 @@ akri-system if you may not list all.`,
 // check makes all checks, also after one has failed.
 func (c *cluster) check(ctx context.Context) view.Checks {
 	version, err := c.serverVersion(ctx)
-	facts, unread := c.nodeFacts(ctx, "")
+	found, unread := c.facts.Nodes(ctx, "", c.namespace)
 	if err = cmp.Or(err, unread); err != nil {
 		return view.Checks{{Name: "cluster", Problems: []finding.Mistake{{Cause: err.Error(),
 			Hint: "if kinds of Akri do not exist, install its CustomResourceDefinitions, as docs/quickstart.md says"}}}}
 	}
-	checks := view.Checks{{Name: "cluster", Right: "Kubernetes " + version + " serves Akri's kinds"}, c.checkWebhook(ctx, facts)}
+	checks := view.Checks{{Name: "cluster", Right: "Kubernetes " + version + " serves Akri's kinds"}, c.checkWebhook(ctx, found)}
 	permissions := view.Check{Name: "permissions", Right: "yours are enough for these checks"}
-	for _, note := range c.notes {
+	for _, note := range found.Unread {
 		permissions.Problems = append(permissions.Problems, finding.Mistake{Cause: note})
 	}
-	return append(append(checks, facts.Check()...), permissions)
+	return append(append(checks, found.Check()...), permissions)
 }
 
 // checkWebhook sends a Configuration that the webhook has to refuse. An installation may be without one.
-func (c *cluster) checkWebhook(ctx context.Context, facts *view.NodeFacts) view.Check {
+func (c *cluster) checkWebhook(ctx context.Context, found *view.NodeFacts) view.Check {
 	invalid := v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "akri-check"}}
 	invalid.Spec.DiscoveryHandler = v0.DiscoveryHandler{Name: "debugEcho", DiscoveryDetails: "descriptions: 1"}
 	err := c.Create(ctx, &invalid, client.DryRunAll)
-	right, problems := "refuses an invalid Configuration", facts.Problems(view.Webhook)
+	right, problems := "refuses an invalid Configuration", found.Problems(view.Webhook)
 	switch {
-	case err == nil && facts.Searched && !facts.Has(view.Webhook):
+	case err == nil && found.Searched && !found.Has(view.Webhook):
 		right = "not part of this installation"
 	case err == nil:
 		problems = append(problems, finding.Mistake{Cause: "An invalid Configuration is accepted.",
 			Hint: "install Akri again, with its ValidatingWebhookConfiguration, unless the namespace is exempt: docs/admission.md"})
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "discoveryDetails"):
-		right = "not tried, because you may not create Configurations in " + where(c.namespace) + "; -n chooses another"
+		right = "not tried, because you may not create Configurations in " + facts.Where(c.namespace) + "; -n chooses another"
 	case !strings.Contains(err.Error(), "discoveryDetails"):
 		problems = append(problems, finding.Mistake{Cause: "An invalid Configuration is refused for another reason: " + err.Error(),
 			Hint: "AkriWebhookUnreachable in docs/runbooks.md"})

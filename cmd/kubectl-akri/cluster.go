@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -29,8 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/facts"
 	"akri.sh/akri/controller/apply"
-	"akri.sh/akri/controller/confine"
 )
 
 // access holds kubectl's flags that select the cluster, the user and the namespace.
@@ -68,8 +67,7 @@ func (a access) selectedNamespace() (string, error) {
 	return namespace, nil
 }
 
-// cluster holds the clients of one API server. The objects that its Get and List return
-// have no managedFields, which nobody wants to read.
+// cluster holds the clients of one API server.
 type cluster struct {
 	client.Client
 	config *rest.Config
@@ -79,7 +77,7 @@ type cluster struct {
 	dynamic   dynamic.Interface
 	apply     *apply.Client
 	mapper    meta.RESTMapper // knows short names
-	notes     []string        // what was not permitted, and without which a command went on
+	facts     facts.Reader
 }
 
 // connect returns the clients of the selected API server. Its warnings are written
@@ -118,55 +116,15 @@ func (a access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.Ro
 	if err := cmp.Or(errs[0], errs[1], errs[2]); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
+	c.facts = facts.Reader{API: c.Client, Mapper: c.mapper}
 	return c, nil
 }
 
-func (c *cluster) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	err := c.Client.Get(ctx, key, object, options...)
-	object.SetManagedFields(nil)
-	return err
-}
-
-func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	if err := c.Client.List(ctx, list, options...); err != nil {
-		return err
+// printNotes prints what a command could not read, and what else it has to say.
+func printNotes(streams cli.Streams, notes []string) {
+	for _, note := range notes {
+		fmt.Fprintf(streams.Err, "note: %s\n", note)
 	}
-	return meta.EachListItem(list, func(item runtime.Object) error {
-		item.(client.Object).SetManagedFields(nil)
-		return nil
-	})
-}
-
-// configuration reads a Configuration.
-func (c *cluster) configuration(ctx context.Context, namespace, name string) (*v0.Configuration, error) {
-	var configuration v0.Configuration
-	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &configuration)
-	if client.IgnoreNotFound(err) == nil && err != nil {
-		return nil, fmt.Errorf("no Configuration %q in %s", name, where(namespace))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read Configuration %s: %w", name, err)
-	}
-	return &configuration, nil
-}
-
-// instancesOf lists a Configuration's Instances that are not being deleted, sorted
-// by name.
-func (c *cluster) instancesOf(ctx context.Context, namespace, configuration string) ([]v0.Instance, error) {
-	var list v0.InstanceList
-	if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list Instances: %w", err)
-	}
-	return slices.DeleteFunc(list.Items, func(i v0.Instance) bool {
-		return i.Spec.ConfigurationName != configuration || i.DeletionTimestamp != nil
-	}), nil // the API server sorts by name
-}
-
-func where(namespace string) string {
-	if namespace == "" {
-		return "any namespace"
-	}
-	return fmt.Sprintf("namespace %q", namespace)
 }
 
 // decode converts an unstructured object to its type.
@@ -199,17 +157,4 @@ func (a access) completion(list client.ObjectList) cobra.CompletionFunc {
 		})
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// allowAll returns a policy that allows all kinds of a Configuration. It is for
-// objects that exist already; the controller's own policy does not matter for them.
-func allowAll(configuration *v0.Configuration) confine.Policy {
-	policy := confine.Policy{ClusterScoped: true, OtherNamespaces: true}
-	for _, list := range [][]v0.BrokerResource{configuration.Spec.InstanceBrokerResources, configuration.Spec.ConfigurationBrokerResources} {
-		for _, template := range list {
-			kind := (&unstructured.Unstructured{Object: template.Object}).GroupVersionKind()
-			policy.Kinds = append(policy.Kinds, kind.GroupKind())
-		}
-	}
-	return policy
 }

@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
@@ -27,7 +26,6 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/templating"
 )
 
 // exitDiffers is the exit code of kubectl diff if there are differences.
@@ -96,11 +94,15 @@ func (o *diffOptions) run(command *cobra.Command, streams cli.Streams, names []s
 	var all []view.Changes
 	ctx := command.Context()
 	for _, name := range names {
-		facts, err := api.parent(ctx, templating.ConfigurationLevel, client.ObjectKey{Namespace: api.namespace, Name: name})
+		configuration, err := api.facts.Configuration(ctx, api.namespace, name)
 		if err != nil {
 			return cli.Failed(err)
 		}
-		changes, err := newPreview(api, facts.Configuration, o.policy).all(ctx, facts.Instances)
+		instances, err := api.facts.InstancesOf(ctx, api.namespace, name)
+		if err != nil {
+			return cli.Failed(err)
+		}
+		changes, err := newPreview(api, configuration, o.policy).all(ctx, instances)
 		if err != nil {
 			return cli.Failed(err)
 		}
@@ -195,7 +197,7 @@ func (o *diffOptions) changes(
 	if err != nil {
 		return nil, err
 	}
-	instances, err := api.instancesOf(ctx, configuration.Namespace, configuration.Name)
+	instances, err := api.facts.InstancesOf(ctx, configuration.Namespace, configuration.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/facts"
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/cmd/kubectl-akri/offline"
 	"akri.sh/akri/cmd/kubectl-akri/view"
@@ -154,26 +154,26 @@ func (o *discoverOptions) run(command *cobra.Command, streams cli.Streams, args 
 	if err != nil {
 		return err
 	}
-	defer api.printNotes(streams)
 	created := v0.Configuration{Spec: v0.ConfigurationSpec{DiscoveryHandler: handler, Capacity: 1}}
 	created.Namespace, created.Name = api.namespace, "discover-"+rand.String(5)
 	created.Labels = map[string]string{v0.LabelDiscoverUntil: fmt.Sprint(time.Now().Add(o.timeout + grace).Unix())}
 	if err := api.Create(context.WithoutCancel(ctx), &created); err != nil {
 		_ = api.remove(ctx, &created) // it exists if only the answer was lost
-		return fmt.Errorf("create a Configuration to discover with in %s: %w", where(api.namespace), err)
+		return fmt.Errorf("create a Configuration to discover with in %s: %w", facts.Where(api.namespace), err)
 	}
 	fmt.Fprintf(streams.Err, "Discovering for at most %s; Configuration %s/%s is temporary …\n", o.timeout, api.namespace, created.Name)
-	facts, err := o.watch(ctx, streams, api, &created)
+	found, err := o.watch(ctx, streams, api, &created)
 	if err := errors.Join(err, api.remove(ctx, &created)); err != nil {
 		return err
 	}
-	if len(facts.Instances) == 0 {
-		if facts.System, err = api.system(context.WithoutCancel(ctx), ""); err != nil {
+	if len(found.Instances) == 0 {
+		if found.System, err = api.facts.System(context.WithoutCancel(ctx), ""); err != nil {
 			return err
 		}
+		defer printNotes(streams, found.System.Unread)
 	}
-	facts.ConcludeDiscovery(o.node)
-	if err := o.output.Print(streams.Out, facts, facts.Discovered); err != nil || len(facts.Instances) > 0 {
+	found.ConcludeDiscovery(o.node)
+	if err := o.output.Print(streams.Out, found, found.Discovered); err != nil || len(found.Instances) > 0 {
 		return err
 	}
 	return cli.Exit(1)
@@ -185,17 +185,17 @@ func (o *discoverOptions) watch(ctx context.Context, streams cli.Streams, api *c
 	defer settled()
 	timer := time.AfterFunc(o.timeout, settled)
 	defer timer.Stop()
-	facts, shown := &view.Facts{Configuration: created}, ""
-	chosen := selection{namespace: created.Namespace, names: []string{created.Name}, selector: labels.Everything()}
-	return facts, api.follow(ctx, streams.Err, chosen, func(forest view.Forest) error {
+	found, shown := &view.Facts{Configuration: created}, ""
+	chosen := facts.Selection{Namespace: created.Namespace, Name: created.Name}
+	return found, api.follow(ctx, streams.Err, chosen, func(forest view.Forest) error {
 		if len(forest) == 0 {
 			return nil // it is not in the cache yet
 		}
-		*facts = view.Facts{Configuration: &forest[0].Configuration, Instances: forest[0].Instances}
-		facts.ConcludeDiscovery(o.node)
+		*found = view.Facts{Configuration: &forest[0].Configuration, Instances: forest[0].Instances}
+		found.ConcludeDiscovery(o.node)
 		var text strings.Builder
-		_ = facts.Discovered(&text) // what the controller adds to objects does not matter
-		if text.String() != shown && len(facts.Instances)+len(facts.Configuration.Status.DiscoveryFailures) > 0 {
+		_ = found.Discovered(&text) // what the controller adds to objects does not matter
+		if text.String() != shown && len(found.Instances)+len(found.Configuration.Status.DiscoveryFailures) > 0 {
 			timer.Reset(o.settle)
 		}
 		shown = text.String()

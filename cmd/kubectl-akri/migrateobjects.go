@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/facts"
 	"akri.sh/akri/cmd/kubectl-akri/offline"
 	"akri.sh/akri/cmd/kubectl-akri/schema"
 	"akri.sh/akri/cmd/kubectl-akri/view"
@@ -139,7 +140,7 @@ func (m *migration) property(ctx context.Context, place string, c *v0.Configurat
 	case missing:
 		m.report.add(finding.Warning, place, "create it", "%s does not exist, so discovery fails, as with Akri", what)
 	}
-	m.report.add(finding.Warning, place, "grant it, with --agent=NAMESPACE/"+agentName+" if you install elsewhere than in "+agentNamespace+
+	m.report.add(finding.Warning, place, "grant it, with --agent=NAMESPACE/"+agentName+" if you install elsewhere than in "+facts.Namespace+
 		": kubectl akri rbac -n "+c.Namespace+" "+c.Name+" | kubectl apply -f -",
 		"the agents need permission to read what discoveryProperties refer to")
 	return err

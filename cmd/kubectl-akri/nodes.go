@@ -13,10 +13,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
-const (
-	agentNamespace = "akri-system"
-	agentName      = "akri-agent" // value of the label app.kubernetes.io/name
-)
+const agentName = "akri-agent" // value of the label app.kubernetes.io/name
 
 func newNodes(streams cli.Streams, a access) *cobra.Command {
 	var output cli.Output
@@ -46,14 +43,15 @@ func (a access) showNodes(ctx context.Context, streams cli.Streams, output cli.O
 	if err != nil {
 		return err
 	}
-	defer api.printNotes(streams)
-	facts, err := api.nodeFacts(ctx, a.flags.Context.Namespace)
+	facts, err := api.facts.Nodes(ctx, a.flags.Context.Namespace, api.namespace)
 	if err != nil {
 		return err
 	}
+	notes := facts.Unread
 	for _, problem := range facts.Problems(view.Controller, view.Agent, view.Webhook) {
-		api.notes = append(api.notes, problem.Cause+"\n  → "+problem.Hint)
+		notes = append(notes, problem.Cause+"\n  → "+problem.Hint)
 	}
+	defer printNotes(streams, notes)
 	reports := facts.Reports()
 	if len(names) > 0 {
 		reports = slices.DeleteFunc(reports, func(r view.NodeReport) bool { return r.Node != names[0] })
@@ -67,14 +65,4 @@ func (a access) showNodes(ctx context.Context, streams cli.Streams, output cli.O
 		}
 		return view.Nodes(out, reports)
 	})
-}
-
-// nodeFacts reads what tells about the agents in a namespace, or in all of them.
-func (c *cluster) nodeFacts(ctx context.Context, namespace string) (*view.NodeFacts, error) {
-	system, err := c.system(ctx, namespace)
-	if err != nil {
-		return nil, err
-	}
-	instances, configurations, _, err := c.devices(ctx, c.namespace)
-	return &view.NodeFacts{System: system, Instances: instances, Configurations: configurations}, err
 }

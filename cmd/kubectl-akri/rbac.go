@@ -14,6 +14,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/facts"
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/apply"
@@ -71,7 +72,7 @@ then 1.`,
 		return o.run(command, streams, args)
 	}
 	account := func(to *accountFlag, flag, name, of string) {
-		to.Namespace, to.Name = agentNamespace, name
+		to.Namespace, to.Name = facts.Namespace, name
 		command.Flags().Var(to, flag, "ServiceAccount of the "+of+", as `NAMESPACE/NAME`")
 	}
 	account(&o.controller, "controller", "akri-controller", "controller")
@@ -113,7 +114,7 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 			Configuration: configuration, Controller: o.controller.NamespacedName, Webhook: o.webhook.NamespacedName,
 			Agent: o.agent.NamespacedName, Granted: granted,
 		}
-		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
+		for _, kind := range templates.Compile(configuration, facts.AllowAll(configuration)).Kinds() {
 			resource, err := o.resource(kind)
 			if err != nil {
 				problems = append(problems, fmt.Errorf("in Configuration %s: %w", name, err))
@@ -144,7 +145,7 @@ func (o *rbacOptions) configurations(command *cobra.Command, streams cli.Streams
 		return nil, err
 	}
 	if len(names) > 0 {
-		configuration, err := o.api.configuration(command.Context(), namespace, names[0])
+		configuration, err := o.api.facts.Configuration(command.Context(), namespace, names[0])
 		return []*v0.Configuration{configuration}, err
 	}
 	given, err := manifest.Configurations(command, streams, o.files)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -22,6 +21,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/facts"
 	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
@@ -73,16 +73,16 @@ func (o *treeOptions) run(ctx context.Context, streams cli.Streams, names []stri
 	if o.allNamespaces {
 		namespace = ""
 	}
-	chosen := selection{namespace: namespace, names: names, selector: selector}
-	forest, err := chosen.read(ctx, api)
+	chosen := facts.Selection{Namespace: namespace, Name: strings.Join(names, ""), Labels: selector}
+	forest, err := api.facts.Forest(ctx, chosen)
 	if err != nil {
 		return err
 	}
 	if len(forest) == 0 && len(names) > 0 {
-		return fmt.Errorf("no Configuration %q in %s", names[0], where(namespace))
+		return fmt.Errorf("no Configuration %q in %s", names[0], facts.Where(namespace))
 	}
 	if len(forest) == 0 {
-		fmt.Fprintf(streams.Err, "No Configurations in %s.\n", where(namespace))
+		fmt.Fprintf(streams.Err, "No Configurations in %s.\n", facts.Where(namespace))
 	}
 	if o.watch {
 		var shown map[string]string
@@ -94,41 +94,18 @@ func (o *treeOptions) run(ctx context.Context, streams cli.Streams, names []stri
 	return o.output.Print(streams.Out, forest, forest.Text)
 }
 
-// selection says which Configurations are shown.
-type selection struct {
-	namespace string // or "" for all
-	names     []string
-	selector  labels.Selector
-}
-
-// read returns the Configurations with their Instances.
-func (c selection) read(ctx context.Context, from client.Reader) (view.Forest, error) {
-	var configurations v0.ConfigurationList
-	if err := from.List(ctx, &configurations, client.InNamespace(c.namespace),
-		client.MatchingLabelsSelector{Selector: c.selector}); err != nil {
-		return nil, fmt.Errorf("list Configurations: %w", err)
-	}
-	var instances v0.InstanceList
-	if err := from.List(ctx, &instances, client.InNamespace(c.namespace)); err != nil {
-		return nil, fmt.Errorf("list Instances: %w", err)
-	}
-	configurations.Items = slices.DeleteFunc(configurations.Items, func(configuration v0.Configuration) bool {
-		return len(c.names) > 0 && configuration.Name != c.names[0]
-	})
-	return view.NewForest(configurations.Items, instances.Items), nil
-}
-
 // follow calls show with the chosen Configurations, and again when they or their Instances
 // change, until ctx ends.
-func (c *cluster) follow(ctx context.Context, notes io.Writer, chosen selection, show func(view.Forest) error) error {
+func (c *cluster) follow(ctx context.Context, notes io.Writer, chosen facts.Selection, show func(view.Forest) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var watching errgroup.Group
 	defer func() { stop(nil); _ = watching.Wait() }()
-	watched, changed, err := c.watch(ctx, chosen.namespace, notes, stop)
+	watched, changed, err := c.watch(ctx, chosen.Namespace, notes, stop)
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
 	watching.Go(func() error { return watched.Start(ctx) })
+	reader := facts.Reader{API: watched, Mapper: c.mapper, Cached: true}
 	for {
 		select {
 		case <-ctx.Done():
@@ -141,7 +118,7 @@ func (c *cluster) follow(ctx context.Context, notes io.Writer, chosen selection,
 		if !watched.WaitForCacheSync(ctx) {
 			continue // ctx has ended
 		}
-		forest, err := chosen.read(ctx, watched)
+		forest, err := reader.Forest(ctx, chosen)
 		if err == nil {
 			err = show(forest)
 		}

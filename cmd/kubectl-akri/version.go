@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/facts"
 	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/internal/kubeversion"
 	"akri.sh/akri/internal/version"
@@ -74,12 +75,12 @@ func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, t
 	if to.Kubernetes, err = api.serverVersion(ctx); err != nil {
 		return err
 	}
-	system, err := api.system(ctx, to.Namespace)
+	system, err := api.facts.System(ctx, to.Namespace)
 	if err != nil {
 		return err
 	}
-	defer api.printNotes(streams)
-	to.Namespace = cmp.Or(to.Namespace, agentNamespace)
+	printNotes(streams, system.Unread)
+	to.Namespace = cmp.Or(to.Namespace, facts.Namespace)
 	for _, problem := range system.Problems(view.Controller, view.Agent, view.Webhook) {
 		to.Notes = append(to.Notes, problem.Cause)
 	}

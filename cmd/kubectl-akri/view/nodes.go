@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/internal/text"
 )
 
@@ -36,6 +37,9 @@ type NodeReport struct {
 	Slots    NodeSlots     `json:"slots"`
 	Devices  []NodeDevice  `json:"devices,omitempty"`
 	Failures []NodeFailure `json:"failures,omitempty"`
+	// Findings are what needs attention. A node without an agent, such as one of the control
+	// plane, is usually meant to have none.
+	Findings []finding.Mistake `json:"findings,omitempty"`
 }
 
 // NodeSlots are numbers of slots, as a node sees them: those that the node owns are held,
@@ -67,6 +71,7 @@ type NodeFailure struct {
 // the API server lists, sorted by name.
 func (f *NodeFacts) Reports() []NodeReport {
 	reports := map[string]*NodeReport{}
+	remedies := map[string]string{} // for agents that are not ready
 	at := func(node string) *NodeReport {
 		if reports[node] == nil {
 			reports[node] = &NodeReport{Node: node, Agent: "none"}
@@ -76,12 +81,12 @@ func (f *NodeFacts) Reports() []NodeReport {
 	for node, pod := range f.agents() {
 		report := at(node)
 		report.Pod, report.Version = pod.Namespace+"/"+pod.Name, cmp.Or(VersionOf(pod), ImageOf(pod))
-		report.Agent, report.Problem = "ready", podProblem(pod)
+		report.Agent, report.Problem, remedies[node] = "ready", podProblem(pod), podRemedy(pod)
 	}
 	for i := range f.Nodes {
 		report := at(f.Nodes[i].Name)
 		if complaint := f.nodeProblem(report.Node); complaint != "" && report.Agent != "none" {
-			report.Problem = "the node " + complaint
+			report.Problem, remedies[report.Node] = "the node "+complaint, nodeRemedy(report.Node)
 		}
 		if cause, remedy := f.agentProblem(report.Node); report.Agent == "none" && cause != "" {
 			report.Problem = cause + ": " + remedy
@@ -103,14 +108,19 @@ func (f *NodeFacts) Reports() []NodeReport {
 		for _, failure := range c.Status.DiscoveryFailures {
 			report := at(failure.Node)
 			report.Failures = append(report.Failures, NodeFailure{c.Namespace, c.Name, failure.Handler, failure.Message})
+			_, remedy := failureOf(c, failure)
+			report.Findings = append(report.Findings, findingf(remedy, "discovery of %s/%s fails, handler %s: %s",
+				c.Namespace, c.Name, failure.Handler, failure.Message)...)
 		}
 	}
 	all := make([]NodeReport, 0, len(reports))
 	for _, node := range slices.Sorted(maps.Keys(reports)) {
-		if reports[node].Problem != "" && reports[node].Pod != "" {
-			reports[node].Agent = "not ready"
+		report := reports[node]
+		if report.Problem != "" && report.Pod != "" {
+			report.Agent = "not ready"
+			report.Findings = append(findingf(remedies[node], "%s", report.Problem), report.Findings...)
 		}
-		all = append(all, *reports[node])
+		all = append(all, *report)
 	}
 	return all
 }
@@ -190,11 +200,10 @@ func Nodes(out io.Writer, reports []NodeReport) error {
 		r := &reports[i]
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%d\n", r.Node, r.Agent, cmp.Or(text.OneLine(r.Version), "-"), len(r.Devices), r.Slots,
 			len(r.Failures))
-		notes := r.notes()
-		for _, note := range notes[:min(len(notes), maxNotes)] {
-			lines = append(lines, fmt.Sprintf("%s: %s", r.Node, text.OneLine(note)))
+		for _, found := range r.Findings[:min(len(r.Findings), maxNotes)] {
+			lines = append(lines, fmt.Sprintf("%s: %s", r.Node, text.OneLine(found.Cause)))
 		}
-		if more := len(notes) - maxNotes; more > 0 {
+		if more := len(r.Findings) - maxNotes; more > 0 {
 			lines = append(lines, fmt.Sprintf("%s: and %d more: kubectl akri nodes %[1]s", r.Node, more))
 		}
 	}
@@ -215,8 +224,11 @@ func Node(out io.Writer, r *NodeReport) error {
 		fmt.Fprintf(&b, "  pod      %s\n  version  %s\n", r.Pod, text.OneLine(r.Version))
 	}
 	fmt.Fprintf(&b, "  slots    %s\n", r.Slots)
-	section(&b, "Needs attention", r.notes())
-	var devices []string
+	var devices, causes []string
+	for _, found := range r.Findings {
+		causes = append(causes, found.Cause)
+	}
+	section(&b, "Needs attention", causes)
 	for _, d := range r.Devices {
 		shared := ""
 		if d.Shared {
@@ -226,19 +238,6 @@ func Node(out io.Writer, r *NodeReport) error {
 	}
 	section(&b, "Devices", devices)
 	return printed(out, b.String())
-}
-
-// notes returns what needs attention on the node. A node without an agent, such as one of
-// the control plane, is usually meant to have none.
-func (r *NodeReport) notes() (notes []string) {
-	if r.Problem != "" && r.Pod != "" {
-		notes = append(notes, r.Problem)
-	}
-	for _, failure := range r.Failures {
-		notes = append(notes, fmt.Sprintf("discovery of %s/%s fails, handler %s: %s",
-			failure.Namespace, failure.Configuration, failure.Handler, failure.Message))
-	}
-	return notes
 }
 
 // String returns the numbers that are not 0.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/finding"
 )
 
 func agentPod(name, node string, status corev1.PodStatus) corev1.Pod {
@@ -91,7 +93,7 @@ node6: discovery of plant/usb fails, handler udev: no rule
 
 // TestNodesWithManyFailures shows some of a node's, and how to see the others.
 func TestNodesWithManyFailures(t *testing.T) {
-	report := NodeReport{Node: "node1", Agent: "ready", Failures: make([]NodeFailure, 12)}
+	report := NodeReport{Node: "node1", Agent: "ready", Findings: make([]finding.Mistake, 12)}
 	var out strings.Builder
 	if err := Nodes(&out, []NodeReport{report}); err != nil {
 		t.Fatal(err)
@@ -128,6 +130,23 @@ Devices:
 		}
 		if got := out.String(); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+// TestNodeFindings has the remedies of what needs attention.
+func TestNodeFindings(t *testing.T) {
+	reports := nodeFacts().Reports()
+	for i, want := range [][]finding.Mistake{
+		{{Cause: "discovery of plant/usb fails, handler udev: no\x1b[2J\nrule",
+			Hint: "kubectl akri nodes node1 shows the agent there; its log and the handler's have more"}},
+		{{Cause: reports[1].Problem,
+			Hint: "kubectl describe pod -n akri-system akri-agent-b, and kubectl logs -n akri-system akri-agent-b"}},
+		nil, // it is meant to have no agent
+		{{Cause: reports[3].Problem, Hint: "kubectl describe node node4, and on the node: systemctl status kubelet"}},
+	} {
+		if got := reports[i].Findings; !slices.Equal(got, want) {
+			t.Errorf("%s: got %+v, want %+v", reports[i].Node, got, want)
 		}
 	}
 }

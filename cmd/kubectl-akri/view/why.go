@@ -40,6 +40,11 @@ type Facts struct {
 	Requested []*Facts `json:"requested,omitempty"`
 	Unknown   []string `json:"unknownResources,omitempty"`
 
+	// Slots are those of the Instance or of the Configuration's, and Request the lines with which
+	// a container requests it, or any of them. [Facts.Conclude] sets both.
+	Slots   []Slot `json:"slots,omitempty"`
+	Request string `json:"request,omitempty"`
+
 	// Pods request one of the devices, by the Instance's resource or by the
 	// Configuration's. AllPods reports whether all namespaces were searched.
 	Pods    []corev1.Pod `json:"pods,omitempty"`
@@ -51,6 +56,8 @@ type Facts struct {
 	Events []corev1.Event `json:"events,omitempty"`
 	Now    time.Time      `json:"-"`
 
+	// Unread is what the user may not read, because of which a cause may be missing.
+	Unread []string `json:"unread,omitempty"`
 	// Findings are the problems that [Facts.Conclude] has found.
 	Findings []finding.Mistake `json:"findings"`
 }
@@ -281,72 +288,13 @@ func (f *Facts) Devices() []v0.Instance {
 }
 
 // podName includes the namespace of a Pod if it differs from that of the explained object.
-func (f *Facts) podName(pod *corev1.Pod) string {
-	if f.Pod != nil && f.Pod.Namespace == pod.Namespace || f.Pod == nil && f.parent().meta.Namespace == pod.Namespace {
-		return "Pod " + pod.Name
-	}
-	return "Pod " + pod.Namespace + "/" + pod.Name
-}
+func (f *Facts) podName(pod *corev1.Pod) string { return f.named(pod.Namespace, pod.Name) }
 
-// deviceSlot is one of an Instance's slots.
-type deviceSlot struct {
-	name  string
-	owner v0.Owner
-	// users are the Pods on the slot's node that have not terminated and request the
-	// resource with which the slot was allocated. Only the kubelet knows which of them
-	// uses which slot.
-	users []string
-	// usage says who uses it.
-	usage string
-}
-
-func (f *Facts) slotsOf(instance *v0.Instance) []deviceSlot {
-	var slots []deviceSlot
-	for i := range int(instance.Spec.Capacity) {
-		s := deviceSlot{name: v0.SlotName(instance.Name, i)}
-		value := instance.Spec.DeviceUsage[s.name]
-		s.owner, _ = v0.ParseOwner(string(value)) // an invalid value is shown unchanged
-		resource := v0.ResourceName(instance.Name)
-		if s.owner.VirtualID != "" {
-			resource = v0.ResourceName(instance.Spec.ConfigurationName)
-		}
-		for j := range f.Pods {
-			pod := &f.Pods[j]
-			if !s.owner.Free() && pod.Spec.NodeName == s.owner.Node && !Terminated(pod) && Requests(pod, resource) {
-				s.users = append(s.users, f.podName(pod))
-			}
-		}
-		s.usage = ownerText(value, instance.Spec.ConfigurationName)
-		if len(s.users) > 0 {
-			s.usage += "  by " + strings.Join(s.users, " or ")
-		}
-		slots = append(slots, s)
+func (f *Facts) named(namespace, pod string) string {
+	if f.Pod != nil && f.Pod.Namespace == namespace || f.Pod == nil && f.parent().meta.Namespace == namespace {
+		return "Pod " + pod
 	}
-	return slots
-}
-
-func (f *Facts) writeSlots(b *strings.Builder) {
-	for _, s := range f.slotsOf(f.Instance) {
-		fmt.Fprintf(b, "  slot       %s  %s\n", s.name, s.usage)
-	}
-}
-
-// holders names the owners of the slots of a Configuration's devices that are in use.
-func (f *Facts) holders() []string {
-	const maxShown = 10
-	var holders []string
-	for i := range f.Instances {
-		for _, s := range f.slotsOf(&f.Instances[i]) {
-			if s.owner.Free() {
-				continue
-			}
-			if len(holders) == maxShown {
-				return append(holders, "and others")
-			}
-			holders = append(holders, s.name+" "+s.usage)
-		}
-	}
-	return holders
+	return "Pod " + namespace + "/" + pod
 }
 
 // usageText describes how many slots of devices are free.

@@ -75,8 +75,10 @@ func (f *Facts) filesChanged() (findings []finding.Mistake) {
 		for _, one := range append([]*Facts{f}, f.Requested...) {
 			for _, device := range one.Devices() {
 				changed, former, _ := strings.Cut(device.Annotations[v0.AnnotationFormerDevicePaths], " ")
-				uses := func(s deviceSlot) bool { return slices.Contains(s.users, one.podName(&pod)) }
-				if started < changed && slices.ContainsFunc(one.slotsOf(&device), uses) {
+				uses := func(s Slot) bool {
+					return s.Instance == device.Name && slices.Contains(one.users(&s), one.podName(&pod))
+				}
+				if started < changed && slices.ContainsFunc(one.Slots, uses) {
 					findings = append(findings, findingf("kubectl delete pod -n "+pod.Namespace+" "+pod.Name+"; with a variable that has the value "+
 						"{{ INSTANCE_PROPERTIES."+v0.PropertyDevicePaths+" }} in its template, Akri replaces it next time",
 						"%s was started before the device files of Instance %s changed from %s to %s. Containers that use the device get the "+

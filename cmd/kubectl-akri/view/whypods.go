@@ -95,14 +95,14 @@ func (f *Facts) shortageOfSlots(waits string, pod *corev1.Pod, message string) [
 	waits += resource + ": "
 	var nodes, users []string
 	free := 0
-	for _, s := range f.slotsOf(f.Instance) {
+	for _, s := range f.Slots {
 		switch {
-		case s.owner.Free():
+		case s.Node == "":
 			free++
-		case !slices.Contains(nodes, s.owner.Node):
-			nodes = append(nodes, s.owner.Node)
+		case !slices.Contains(nodes, s.Node):
+			nodes = append(nodes, s.Node)
 		}
-		for _, user := range s.users {
+		for _, user := range f.users(&s) {
 			if !slices.Contains(users, user) {
 				users = append(users, user)
 			}

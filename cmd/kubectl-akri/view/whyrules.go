@@ -63,6 +63,10 @@ func (f *Facts) Conclude() {
 	case f.Instance != nil:
 		explained = anInstance
 	}
+	f.addSlots()
+	for _, one := range f.Requested {
+		one.addSlots()
+	}
 	f.Findings = []finding.Mistake{}
 	for _, rule := range whyRules {
 		if rule.looksAt&explained != 0 {
@@ -224,18 +228,28 @@ func (f *Facts) discoveryFails() []finding.Mistake {
 		if i == maxShown {
 			return append(findings, findingf("kubectl akri nodes shows all of them", "Discovery fails %d times more.", len(failures)-i)...)
 		}
-		remedy := "kubectl akri nodes " + failure.Node + " shows the agent there; its log and the handler's have more"
-		if cause, _, forbidden := strings.Cut(failure.Message, ": allow it with kubectl akri rbac "); forbidden { // a Secret
-			remedy = f.remedyOf(v0.ReasonForbidden)
-			if _, temporary := f.Configuration.Labels[v0.LabelDiscoverUntil]; temporary {
-				failure.Message = cause
-				remedy = "kubectl akri rbac -f FILE | kubectl apply -f - allows it for the Configuration in a file"
-			}
-		}
-		findings = append(findings, findingf(remedy, "Discovery fails on node %s, handler %s: %s",
-			failure.Node, failure.Handler, failure.Message)...)
+		message, remedy := failureOf(f.Configuration, failure)
+		findings = append(findings, findingf(remedy, "Discovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, message)...)
 	}
 	return findings
+}
+
+// failureOf says why discovery for a Configuration fails on a node, and what to do about it.
+func failureOf(c *v0.Configuration, failure v0.DiscoveryFailure) (message, remedy string) {
+	cause, _, forbidden := strings.Cut(failure.Message, ": allow it with kubectl akri rbac ") // to read a Secret
+	_, temporary := c.Labels[v0.LabelDiscoverUntil]
+	switch {
+	case forbidden && temporary:
+		return cause, "kubectl akri rbac -f FILE | kubectl apply -f - allows it for the Configuration in a file"
+	case forbidden:
+		return failure.Message, permit(c.Namespace, c.Name)
+	}
+	return failure.Message, "kubectl akri nodes " + failure.Node + " shows the agent there; its log and the handler's have more"
+}
+
+// permit returns the command that grants what a Configuration needs.
+func permit(namespace, configuration string) string {
+	return fmt.Sprintf("kubectl akri rbac -n %s %s | kubectl apply -f -", namespace, configuration)
 }
 
 // handlerRemedy says how to get a discovery handler that no node has.
@@ -275,7 +289,7 @@ func (f *Facts) remedyOf(reason string) string {
 	}
 	switch reason {
 	case v0.ReasonForbidden:
-		return fmt.Sprintf("kubectl akri rbac -n %s %s | kubectl apply -f -", namespace, configuration)
+		return permit(namespace, configuration)
 	case v0.ReasonRenderFailed:
 		if f.Instance != nil {
 			properties := "no properties"
@@ -322,10 +336,10 @@ func (f *Facts) slotsWithoutPod() []finding.Mistake {
 		return nil
 	}
 	var findings []finding.Mistake
-	for _, s := range f.slotsOf(f.Instance) {
-		if !s.owner.Free() && len(s.users) == 0 {
+	for _, s := range f.Slots {
+		if s.Node != "" && len(s.Holders) == 0 {
 			findings = append(findings, findingf("the agent there frees it within minutes; if it does not, check its log",
-				"Slot %s is in use on node %s, but no Pod there requests the device.", s.name, s.owner.Node)...)
+				"Slot %s is in use on node %s, but no Pod there requests the device.", s.Name, s.Node)...)
 		}
 	}
 	return findings

@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"cmp"
@@ -11,10 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,21 +26,43 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// facts collects what is known about an object, or about the Instance or Configuration
-// that Akri created it for. Apart from these, what the user may not read is left out.
-func (c *cluster) facts(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) (*view.Facts, error) {
-	switch mapping.GroupVersionKind.GroupKind() {
+// Why returns what is known about an object, or about the Instance or Configuration that Akri
+// created it for, and the problems of its devices. The kind is a resource type as kubectl knows
+// it, or "" if only one object has the name. With an error, the facts say what could not be read.
+func (r Reader) Why(ctx context.Context, resourceType, namespace, name string) (*view.Facts, error) {
+	c := reading{Reader: r}
+	facts, err := c.why(ctx, resourceType, namespace, name)
+	if err != nil {
+		return &view.Facts{Unread: c.unread}, err
+	}
+	facts.Unread = c.unread
+	facts.Conclude()
+	return facts, nil
+}
+
+func (c *reading) why(ctx context.Context, resourceType, namespace, name string) (*view.Facts, error) {
+	if resourceType == "" {
+		var err error
+		if resourceType, err = c.kindOf(ctx, namespace, name); err != nil {
+			return nil, err
+		}
+	}
+	kind, err := c.kind(resourceType)
+	if err != nil {
+		return nil, err
+	}
+	switch kind.GroupKind() {
 	case v0.InstanceKind.GroupKind():
 		return c.parentFacts(ctx, templating.InstanceLevel, client.ObjectKey{Namespace: namespace, Name: name})
 	case v0.ConfigurationKind.GroupKind():
 		return c.parentFacts(ctx, templating.ConfigurationLevel, client.ObjectKey{Namespace: namespace, Name: name})
 	}
-	object, err := c.read(ctx, mapping, namespace, name)
+	object, err := c.object(ctx, kind, namespace, name)
 	if err != nil {
 		return nil, err
 	}
 	made, err := c.origin(ctx, object)
-	if mapping.GroupVersionKind.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
+	if kind.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
 		return c.podFacts(ctx, object, made, err)
 	}
 	if err != nil {
@@ -58,20 +80,20 @@ func (c *cluster) facts(ctx context.Context, mapping *meta.RESTMapping, namespac
 }
 
 // parent reads an Instance with its Configuration, or a Configuration with its Instances.
-func (c *cluster) parent(ctx context.Context, level templating.Level, key client.ObjectKey) (*view.Facts, error) {
+func (c *reading) parent(ctx context.Context, level templating.Level, key client.ObjectKey) (*view.Facts, error) {
 	facts := &view.Facts{Now: time.Now()}
 	var err error
 	if level == templating.InstanceLevel {
 		err = c.addInstance(ctx, facts, key)
-	} else if facts.Configuration, err = c.configuration(ctx, key.Namespace, key.Name); err == nil {
-		facts.Instances, err = c.instancesOf(ctx, key.Namespace, key.Name)
+	} else if facts.Configuration, err = c.Configuration(ctx, key.Namespace, key.Name); err == nil {
+		facts.Instances, err = c.InstancesOf(ctx, key.Namespace, key.Name)
 		err = c.permitted("read the devices of the Configuration", err)
 	}
 	return facts, err
 }
 
 // parentFacts collects what is known about an Instance or a Configuration.
-func (c *cluster) parentFacts(ctx context.Context, level templating.Level, key client.ObjectKey) (*view.Facts, error) {
+func (c *reading) parentFacts(ctx context.Context, level templating.Level, key client.ObjectKey) (*view.Facts, error) {
 	facts, err := c.parent(ctx, level, key)
 	if err != nil {
 		return nil, err
@@ -93,19 +115,19 @@ func (c *cluster) parentFacts(ctx context.Context, level templating.Level, key c
 }
 
 // addInstance adds an Instance and its Configuration.
-func (c *cluster) addInstance(ctx context.Context, facts *view.Facts, key client.ObjectKey) error {
+func (c *reading) addInstance(ctx context.Context, facts *view.Facts, key client.ObjectKey) error {
 	facts.Instance = &v0.Instance{}
-	err := c.Get(ctx, key, facts.Instance)
+	err := c.get(ctx, key, facts.Instance)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("no Instance %q in %s: its device has not been found, or the name is wrong; "+
-			"kubectl akri tree lists the Instances", key.Name, where(key.Namespace))
+			"kubectl akri tree lists the Instances", key.Name, Where(key.Namespace))
 	}
 	if err != nil {
 		return fmt.Errorf("read Instance %s: %w", key.Name, err)
 	}
 	key.Name = facts.Instance.Spec.ConfigurationName
 	configuration := v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	if err = c.Get(ctx, key, &configuration); apierrors.IsNotFound(err) {
+	if err = c.get(ctx, key, &configuration); apierrors.IsNotFound(err) {
 		return nil
 	}
 	facts.Configuration = &configuration
@@ -114,9 +136,9 @@ func (c *cluster) addInstance(ctx context.Context, facts *view.Facts, key client
 
 // podFacts collects what is known about a Pod and the devices that it requests. The
 // namespaces of the devices can be others: any Pod can request any device.
-func (c *cluster) podFacts(ctx context.Context, object *unstructured.Unstructured, made *rendered, notMade error) (*view.Facts, error) {
-	pod, err := decode[corev1.Pod](object.Object)
-	if err != nil {
+func (c *reading) podFacts(ctx context.Context, object *unstructured.Unstructured, made *rendered, notMade error) (*view.Facts, error) {
+	pod := &corev1.Pod{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, pod); err != nil {
 		return nil, err
 	}
 	pod.ManagedFields = nil
@@ -133,13 +155,14 @@ func (c *cluster) podFacts(ctx context.Context, object *unstructured.Unstructure
 			return nil, err
 		}
 	}
+	var err error
 	facts.Events, err = c.eventsOf(ctx, pod.Namespace, []corev1.Pod{*pod}, map[types.UID]bool{})
 	return facts, err
 }
 
 // addRequested adds the Instance or the Configuration of each resource that a Pod
 // requests. Those in its namespace are preferred to others of the same name.
-func (c *cluster) addRequested(ctx context.Context, facts *view.Facts, resources []string) error {
+func (c *reading) addRequested(ctx context.Context, facts *view.Facts, resources []string) error {
 	instances, configurations, all, err := c.devices(ctx, facts.Pod.Namespace)
 	if err != nil {
 		return err
@@ -187,7 +210,7 @@ func named[T any, P interface {
 }
 
 // addSelected adds the Pods that an object selects if it is a Service.
-func (c *cluster) addSelected(ctx context.Context, to *view.Made, object *unstructured.Unstructured) error {
+func (c *reading) addSelected(ctx context.Context, to *view.Made, object *unstructured.Unstructured) error {
 	if kind := object.GroupVersionKind(); kind.Group != "" || kind.Kind != "Service" {
 		return nil
 	}
@@ -196,7 +219,7 @@ func (c *cluster) addSelected(ctx context.Context, to *view.Made, object *unstru
 		return nil
 	}
 	var pods corev1.PodList
-	err := c.List(ctx, &pods, client.InNamespace(object.GetNamespace()), client.MatchingLabels(selector))
+	err := c.list(ctx, &pods, client.InNamespace(object.GetNamespace()), client.MatchingLabels(selector))
 	if apierrors.IsForbidden(err) {
 		return nil
 	}
@@ -209,7 +232,7 @@ func (c *cluster) addSelected(ctx context.Context, to *view.Made, object *unstru
 
 // complete adds Akri itself to some of the facts, and the Pods that request their devices.
 // Of the facts in the namespace, it reports whether all were searched.
-func (c *cluster) complete(ctx context.Context, all *view.Facts, namespace string, parts ...*view.Facts) error {
+func (c *reading) complete(ctx context.Context, all *view.Facts, namespace string, parts ...*view.Facts) error {
 	nodes := map[string]bool{}
 	system, err := c.system(ctx, "")
 	if err != nil {
@@ -246,7 +269,7 @@ func (c *cluster) complete(ctx context.Context, all *view.Facts, namespace strin
 // podsNear returns the Pods on some nodes, those on no node yet, and those that have
 // failed on others: all that can use or wait for the devices of these nodes. The second
 // result reports whether it was permitted to search all namespaces.
-func (c *cluster) podsNear(ctx context.Context, namespace string, nodes []string) (pods []corev1.Pod, everywhere bool, err error) {
+func (c *reading) podsNear(ctx context.Context, namespace string, nodes []string) (pods []corev1.Pod, everywhere bool, err error) {
 	const maxNodes = 10 // more requests cost more than all Pods
 	near := []fields.Selector{fields.OneTermEqualSelector("spec.nodeName", "")}
 	elsewhere := []fields.Selector{fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)),
@@ -256,13 +279,13 @@ func (c *cluster) podsNear(ctx context.Context, namespace string, nodes []string
 		elsewhere = append(elsewhere, fields.OneTermNotEqualSelector("spec.nodeName", node))
 	}
 	selectors := append(near, fields.AndSelectors(elsewhere...))
-	if len(nodes) > maxNodes {
-		selectors = []fields.Selector{fields.Everything()}
+	if len(nodes) > maxNodes || c.Cached {
+		selectors = []fields.Selector{nil}
 	}
 	everywhere = true
 	for _, selector := range selectors {
 		var list corev1.PodList
-		all, err := c.everywhere(ctx, "Pods", &list, namespace, client.MatchingFieldsSelector{Selector: selector})
+		all, err := c.everywhere(ctx, "Pods", &list, namespace, &client.ListOptions{FieldSelector: selector})
 		if err != nil {
 			return nil, false, err
 		}
@@ -276,7 +299,7 @@ func (c *cluster) podsNear(ctx context.Context, namespace string, nodes []string
 }
 
 // eventsOf returns the Events of objects of a namespace, and of Pods of any.
-func (c *cluster) eventsOf(ctx context.Context, namespace string, pods []corev1.Pod, about map[types.UID]bool) ([]corev1.Event, error) {
+func (c *reading) eventsOf(ctx context.Context, namespace string, pods []corev1.Pod, about map[types.UID]bool) ([]corev1.Event, error) {
 	namespaces := map[string]bool{namespace: true}
 	for i := range pods {
 		about[pods[i].UID] = true
@@ -285,7 +308,7 @@ func (c *cluster) eventsOf(ctx context.Context, namespace string, pods []corev1.
 	var found []corev1.Event
 	for namespace := range namespaces {
 		var events corev1.EventList
-		if err := c.permitted("list Events in namespace "+namespace, c.List(ctx, &events, client.InNamespace(namespace))); err != nil {
+		if err := c.permitted("list Events in namespace "+namespace, c.list(ctx, &events, client.InNamespace(namespace))); err != nil {
 			return nil, err
 		}
 		for _, event := range events.Items {
@@ -295,4 +318,84 @@ func (c *cluster) eventsOf(ctx context.Context, namespace string, pods []corev1.
 		}
 	}
 	return found, nil
+}
+
+// kindOf returns the kind of an object that only a name is given of.
+func (c *reading) kindOf(ctx context.Context, namespace, name string) (string, error) {
+	candidates, err := c.existing(ctx, namespace, name, map[string]client.Object{
+		"instance": &v0.Instance{}, "configuration": &v0.Configuration{},
+	})
+	if err != nil {
+		return "", err
+	}
+	if len(candidates) == 0 {
+		if candidates, err = c.existing(ctx, namespace, name, map[string]client.Object{"pod": &corev1.Pod{}}); err != nil {
+			return "", err
+		}
+		recorded, err := c.recorded(ctx, namespace, name)
+		if err != nil {
+			return "", err
+		}
+		candidates = append(candidates, recorded...)
+		slices.Sort(candidates)
+		candidates = slices.Compact(candidates)
+	}
+	switch len(candidates) {
+	case 0:
+		return "", fmt.Errorf("no Instance, Configuration or Pod %q in %s, and no object that Akri created: the device has not been found, "+
+			"or the name is wrong; kubectl akri tree lists the names", name, Where(namespace))
+	case 1:
+		return candidates[0], nil
+	}
+	for i, kind := range candidates {
+		candidates[i] = kind + "/" + name
+	}
+	return "", fmt.Errorf("%q is the name of %d objects: specify one of %s", name, len(candidates), strings.Join(candidates, ", "))
+}
+
+// existing returns the kinds that have a readable object with the name.
+func (c *reading) existing(ctx context.Context, namespace, name string, kinds map[string]client.Object) ([]string, error) {
+	var found []string
+	for kind, object := range kinds {
+		err := c.get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+		switch {
+		case err == nil:
+			found = append(found, kind)
+		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+			return nil, fmt.Errorf("read %s %s: %w", kind, name, err)
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// recorded returns the kinds of the objects with that name which the controller has
+// created, according to the Instances and Configurations of the namespace.
+func (c *reading) recorded(ctx context.Context, namespace, name string) ([]string, error) {
+	instances, configurations, _, err := c.devices(ctx, namespace, client.InNamespace(namespace))
+	if err != nil {
+		return nil, err
+	}
+	var resources []v0.ResourceStatus
+	for i := range instances {
+		resources = append(resources, instances[i].Status.Resources...)
+	}
+	for i := range configurations {
+		resources = append(resources, configurations[i].Status.Resources...)
+	}
+	var kinds []string
+	for _, resource := range resources {
+		if resource.Name == name && cmp.Or(resource.Namespace, namespace) == namespace {
+			kinds = append(kinds, strings.ToLower(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}.String()))
+		}
+	}
+	return kinds, nil
+}
+
+// originText names what an object was created for.
+func originText(made *rendered) string {
+	if made.dependent != nil {
+		return fmt.Sprintf("%s, by %s", made.parent, inventory.RefOfObject(made.object))
+	}
+	return made.parent.String()
 }
