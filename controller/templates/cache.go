@@ -70,13 +70,6 @@ func (c *Cache) drop(name types.NamespacedName) {
 	delete(c.entries, name)
 }
 
-// Len returns how many Configurations' templates are held.
-func (c *Cache) Len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.entries)
-}
-
 // Forget drops the templates of a Configuration that no longer exists.
 func (c *Cache) Forget(name types.NamespacedName) {
 	c.mu.Lock()

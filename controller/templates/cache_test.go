@@ -57,12 +57,12 @@ func TestEachGenerationIsCompiledOnce(t *testing.T) {
 		t.Error("a new generation was not compiled")
 	}
 	configuration.UID = "created again"
-	if cache.Get(configuration) == second || cache.Len() != 1 {
-		t.Errorf("a new Configuration of the same name was not compiled, or both are held: %d", cache.Len())
+	if cache.Get(configuration) == second || len(cache.entries) != 1 {
+		t.Errorf("a new Configuration of the same name was not compiled, or both are held: %d", len(cache.entries))
 	}
 	cache.Forget(types.NamespacedName{Namespace: "ns", Name: "a"})
-	if cache.Len() != 0 || cache.bytes != 0 {
-		t.Errorf("%d entries with %d bytes are held", cache.Len(), cache.bytes)
+	if len(cache.entries) != 0 || cache.bytes != 0 {
+		t.Errorf("%d entries with %d bytes are held", len(cache.entries), cache.bytes)
 	}
 }
 
@@ -77,12 +77,12 @@ func TestTheCacheIsBounded(t *testing.T) {
 			t.Fatal("templates in use were dropped")
 		}
 	}
-	if cache.bytes > cache.max || cache.Len() != 10 {
-		t.Errorf("%d entries with %d bytes are held, at most %d bytes may be", cache.Len(), cache.bytes, cache.max)
+	if cache.bytes > cache.max || len(cache.entries) != 10 {
+		t.Errorf("%d entries with %d bytes are held, at most %d bytes may be", len(cache.entries), cache.bytes, cache.max)
 	}
 	cache.Get(configurationOf("huge", 20, entries(400, "v")))
-	if cache.Len() != 10 {
-		t.Errorf("%d entries are held after one that is larger than all may be", cache.Len())
+	if len(cache.entries) != 10 {
+		t.Errorf("%d entries are held after one that is larger than all may be", len(cache.entries))
 	}
 }
 
