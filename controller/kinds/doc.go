@@ -1,5 +1,4 @@
-// Package kinds finds the resources of kinds: what the API server serves, as a
-// RESTMapper.
+// Package kinds finds the resources of kinds that the API server serves.
 //
 // Templates name kinds that do not exist, or do not exist yet. A [Mapper] asks the API
 // server for all kinds at once, and at most once a minute because of unknown ones,
