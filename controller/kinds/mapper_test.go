@@ -104,23 +104,6 @@ func TestUnknownKinds(t *testing.T) {
 	})
 }
 
-// A known kind costs next to nothing: each reconcile asks for those of all its objects.
-func TestKnownKindsAreCheap(t *testing.T) {
-	s := &server{}
-	s.serve(twins)
-	m := newMapper(s.discover)
-	s.expect(t, m, "Twin", "twins", 1)
-	kind := schema.GroupKind{Group: testGroup, Kind: "Twin"}
-	allocations := testing.AllocsPerRun(100, func() {
-		if _, err := m.RESTMapping(kind, "v1"); err != nil {
-			t.Error(err)
-		}
-	})
-	if allocations > 4 {
-		t.Errorf("%.0f allocations, want at most 4", allocations)
-	}
-}
-
 // A kind that was installed is found at once after its change, and within a minute
 // otherwise. Discovery may lag behind the change.
 func TestInstalledKinds(t *testing.T) {
