@@ -34,8 +34,10 @@ type Mapper struct {
 	// known are the mappings that were found, by the kind as it was asked for: the version
 	// may be empty.
 	known map[schema.GroupVersionKind]*meta.RESTMapping
-	// changed is when a CustomResourceDefinition has last changed.
+	// changed is when a CustomResourceDefinition has last changed, and groups when one of each
+	// API group has.
 	changed time.Time
+	groups  map[string]time.Time
 
 	discovering sync.Mutex // held during a discovery: who needs it waits for its answer
 	latest      *catalog
@@ -51,7 +53,7 @@ func New(config *rest.Config, transport *http.Client) (*Mapper, error) {
 }
 
 func newMapper(discover func(context.Context) *catalog) *Mapper {
-	return &Mapper{discover: discover, known: map[schema.GroupVersionKind]*meta.RESTMapping{}}
+	return &Mapper{discover: discover, known: map[schema.GroupVersionKind]*meta.RESTMapping{}, groups: map[string]time.Time{}}
 }
 
 // Changed records that a CustomResourceDefinition of an API group was created, changed
@@ -60,6 +62,7 @@ func (m *Mapper) Changed(group string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changed = time.Now()
+	m.groups[group] = m.changed
 	maps.DeleteFunc(m.known, func(kind schema.GroupVersionKind, _ *meta.RESTMapping) bool { return kind.Group == group })
 }
 
@@ -81,7 +84,7 @@ func (m *Mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.R
 	mapping, err := found.mapper.RESTMapping(kind, versions...)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err == nil && found.began.Sub(m.changed) >= settling {
+	if err == nil && found.began.Sub(m.groups[kind.Group]) >= settling {
 		m.known[key] = mapping
 	}
 	return mapping, found.explain(kind.Group, err)

@@ -136,6 +136,7 @@ func TestOtherGroups(t *testing.T) {
 		s := &server{}
 		s.serve(twins)
 		m := newMapper(s.discover)
+		m.Changed("g.example") // also of one that is not known yet
 		s.expect(t, m, "Twin", "twins", 1)
 		s.fail(errors.New("no answer"))
 		for i := range 250 {
