@@ -86,7 +86,7 @@ func (r configurationReconciler) execute(ctx context.Context, p *pass) (converge
 		if len(group.instances) > 0 { // the group's objects exist as long as there is a device
 			request.Rendered, request.Diagnostics = p.compiled.Group.Render(templates.GroupValues(configuration, group.instances))
 		}
-		outcome, err = r.converger.Converge(ctx, p.parent, request, p.base.Resources)
+		outcome, err = r.converger.Converge(ctx, p.parent, request, p.base.Resources, p.history)
 	}
 	if len(outcome.Problems) == 0 {
 		outcome.Problems = unavailable // reported even before the first device is found

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/workqueue"
@@ -41,7 +42,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v0.Instance{}, byConfiguration, indexed); err != nil {
 		return fmt.Errorf("index Instances: %w", err)
 	}
-	mapper, err := kinds.Of(mgr)
+	mapper, err := kinds.New(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
@@ -59,14 +60,14 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	recorder := eventRecorder{mgr.GetEventRecorder(v0.FieldManagerController)}
 	counters := newMetrics()
-	memory := newMemory(converge.New(converge.Options{
+	memory := newMemory(&converge.Converger{
 		Mapper: mapper, Informers: watches, Client: own, Policy: options.Policy, Observer: observer{counters, recorder},
-	}), templates.NewCache(options.Policy), queues)
+	}, templates.NewCache(options.Policy), queues)
 	if err := counters.register(options.Metrics, collector{cache: mgr.GetCache(), informers: watches}); err != nil {
 		return fmt.Errorf("register the metrics: %w", err)
 	}
 	parents := &parentReconciler{memory: memory, cache: mgr.GetCache(), client: own, events: recorder}
-	if err := parents.setup(mgr, options.Workers, mapper); err != nil {
+	if err := parents.setup(ctx, mgr, options.Workers, mapper); err != nil {
 		return fmt.Errorf("set up the controllers: %w", err)
 	}
 	if err := setupSweep(mgr, options.SweepEvery); err != nil {
@@ -75,11 +76,11 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := nodes.Setup(ctx, mgr, nodes.DefaultOptions(options.NodeGrace)); err != nil {
 		return err
 	}
-	return takeover.Setup(mgr, takeover.Options{})
+	return takeover.Setup(mgr, takeover.FinalizerDelay, takeover.LabelDelay)
 }
 
 // setup adds the controllers of Instances and of Configurations to a manager.
-func (r *parentReconciler) setup(mgr manager.Manager, workers int, mapper *kinds.Mapper) error {
+func (r *parentReconciler) setup(ctx context.Context, mgr manager.Manager, workers int, mapper *kinds.Mapper) error {
 	add := func(name string, level templating.Level, reconciler reconcile.Reconciler, watches ...source.Source) error {
 		c, err := controller.New(name, mgr, controller.Options{
 			Reconciler:              reconciler,
@@ -99,14 +100,17 @@ func (r *parentReconciler) setup(mgr manager.Manager, workers int, mapper *kinds
 	seeConfiguration := func(configuration *v0.Configuration) {
 		r.seeDeletion(ownership.ConfigurationParent(configuration), configuration.Finalizers)
 	}
-	return errors.Join(
+	definitions := mapper.Watch(ctx, r.cache, func(resource schema.GroupResource, deleted bool) {
+		r.informers.Forget(resource, deleted)
+		r.requeueUsers(ctx, mgr, resource.Group)
+	})
+	return errors.Join(definitions,
 		add("instance", templating.InstanceLevel, instanceReconciler{r},
 			source.Kind(r.cache, &v0.Instance{}, itself(seeInstance), rendersOrCountsDifferently),
 			source.Kind(r.cache, &v0.Configuration{}, instancesOfGroup(r.cache), generationChanged)),
 		add("configuration", templating.ConfigurationLevel, configurationReconciler{r, mapper},
 			source.Kind(r.cache, &v0.Configuration{}, itself(seeConfiguration), generationOrDiscoveryChanged),
-			source.Kind(r.cache, &v0.Instance{}, groupOfInstance(r.delay), valuesOrConditionsChanged),
-			source.Kind(r.cache, kinds.CRD(), crdEvents(r.cache, mapper, r.memory))),
+			source.Kind(r.cache, &v0.Instance{}, groupOfInstance(r.delay), valuesOrConditionsChanged)),
 	)
 }
 

@@ -108,7 +108,7 @@ func (r instanceReconciler) renderAndConverge(ctx context.Context, p *pass, devi
 		request.MayChange = r.mayChange(p.configuration, p.instance.Name)
 		request.Rendered, request.Diagnostics = p.compiled.Instance.Render(templates.InstanceValues(p.configuration, p.instance))
 	}
-	return r.converger.Converge(ctx, p.parent, request, p.base.Resources)
+	return r.converger.Converge(ctx, p.parent, request, p.base.Resources, p.history)
 }
 
 // mayChange returns a function that reports whether an Instance may be changed now,
@@ -119,10 +119,7 @@ func (r instanceReconciler) mayChange(configuration *v0.Configuration, instance 
 		r.gate.Forget(configuration.UID)
 		return nil
 	}
-	return func(ready bool) bool {
-		r.gate.Observe(configuration.UID, instance, ready)
-		return r.gate.TryAcquire(configuration.UID, instance, *limit)
-	}
+	return func(ready bool) bool { return r.gate.TryAcquire(configuration.UID, instance, ready, *limit) }
 }
 
 // finalize removes what garbage collection does not remove with the Instance.

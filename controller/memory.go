@@ -14,6 +14,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/converge"
 	"akri.sh/akri/controller/informers"
+	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/templates"
@@ -48,6 +49,8 @@ type record struct {
 	account       types.NamespacedName
 	// orphans reports that the parent is being deleted without its objects.
 	orphans bool
+	// history is what the converger knows about its objects.
+	history *converge.History
 
 	// expected is the version of the last write of the status: an older parent in the cache
 	// has an older status, from which the next pass would apply and write again.
@@ -96,7 +99,7 @@ func (m *memory) observe(ctx context.Context, parent ownership.Parent, configura
 	former := m.records[parent.ByName()]
 	now := former
 	if former == nil || former.uid != parent.UID {
-		now = &record{uid: parent.UID}
+		now = &record{uid: parent.UID, history: &converge.History{}}
 		m.records[parent.ByName()] = now
 	}
 	if configuration != nil {
@@ -117,7 +120,7 @@ func (m *memory) seeDeletion(parent ownership.Parent, finalizers []string) {
 	defer m.mu.Unlock()
 	known := m.records[parent.ByName()]
 	if known == nil {
-		known = &record{uid: parent.UID}
+		known = &record{uid: parent.UID, history: &converge.History{}}
 		m.records[parent.ByName()] = known
 	}
 	if known.uid == parent.UID { // otherwise nothing has been created for this one yet
@@ -138,7 +141,6 @@ func (m *memory) forget(ctx context.Context, parent ownership.Parent) {
 // discard forgets a parent whose record is no longer in use, and returns how many of its
 // objects it has deleted.
 func (m *memory) discard(ctx context.Context, parent ownership.Parent, former *record) int {
-	m.converger.Forget(former.uid)
 	m.informers.Await(parent, nil)
 	parent.UID = former.uid
 	deleted := 0
@@ -179,6 +181,19 @@ func (m *memory) update(parent ownership.Parent, change func(*record)) {
 // status yet that this process wrote last.
 func (r *record) awaits(version string, now time.Time) bool {
 	return metadata.IsNewer(r.expected, version) && now.Sub(r.written) < expectationTimeout
+}
+
+// keep keeps what a pass has applied that reports nothing, if anything, for the next one to
+// start from. It leaves out what could not be created.
+func (m *memory) keep(p *pass, applied []v0.ResourceStatus) {
+	before := inventory.Index(p.base.Resources)
+	applied = slices.DeleteFunc(applied, func(entry v0.ResourceStatus) bool {
+		return entry.UID == "" && before[inventory.RefOf(entry)].Name == ""
+	})
+	if len(applied) > 0 && !slices.Equal(applied, p.base.Resources) {
+		held := status{Conditions: p.stored.Conditions, Resources: applied, Fields: p.base.Fields}
+		m.update(p.parent, func(known *record) { known.hold(held, progress, time.Now()) })
+	}
 }
 
 // hold keeps a status that differs from the stored one, and returns how long it may wait

@@ -31,7 +31,7 @@ func newTestMemory(t *testing.T) *memory {
 			queue.ShutDown()
 		}
 	})
-	return newMemory(converge.New(converge.Options{Informers: watches}), templates.NewCache(confine.Policy{}), queues)
+	return newMemory(&converge.Converger{Informers: watches}, templates.NewCache(confine.Policy{}), queues)
 }
 
 func parentNamed(level templating.Level, name string, uid types.UID) ownership.Parent {
@@ -53,8 +53,8 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 	}
 	limit := intstr.FromInt32(1)
 	m.gate.SetInstances(group.UID, "ns", []string{"cam", "door"}, limit)
-	m.gate.Observe(group.UID, "cam", true)
-	m.gate.Observe(group.UID, "door", true)
+	m.gate.Report(group.UID, "cam", true)
+	m.gate.Report(group.UID, "door", true)
 
 	// The Instance alone: its group is not affected, but what was known about the
 	// earlier Instance no longer counts.
@@ -64,7 +64,7 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 		t.Errorf("%+v is remembered about the new Instance, %+v about its group", m.get(cam), m.get(group))
 	}
 	m.gate.SetInstances(group.UID, "ns", []string{"cam", "door"}, limit)
-	if m.gate.TryAcquire(group.UID, "door", limit) {
+	if m.gate.TryAcquire(group.UID, "door", true, limit) {
 		t.Error("an Instance passes although the new one has not been reported")
 	}
 
@@ -74,8 +74,7 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 	second.UID = "group-2"
 	m.observe(t.Context(), cam, second)
 	m.gate.SetInstances(second.UID, "ns", []string{"cam", "door"}, limit)
-	m.gate.Observe(second.UID, "cam", true)
-	if m.gate.TryAcquire(second.UID, "cam", limit) {
+	if m.gate.TryAcquire(second.UID, "cam", true, limit) {
 		t.Error("an Instance passes because of what was known about the earlier group")
 	}
 	group.UID = second.UID

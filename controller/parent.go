@@ -53,8 +53,9 @@ type pass struct {
 	compiled      *templates.Templates // of the Configuration, once they are rendered
 	group         *group               // of a Configuration that is not being deleted
 	// stored is the status that the API server has. base is what the plan starts from: the
-	// same, or one that waits to be written.
+	// same, or one that waits to be written, or is not yet complete.
 	stored, base status
+	history      *converge.History
 }
 
 // status is the controller's part of the status of a parent.
@@ -83,13 +84,17 @@ func (r *parentReconciler) reconcile(ctx context.Context, kind parentKind, named
 	if now := time.Now(); known.awaits(p.object.GetResourceVersion(), now) {
 		return reconcile.Result{RequeueAfter: max(readAgain, now.Sub(known.written)/2)}, nil
 	}
+	p.history = known.history
 	if p.base = p.stored; known.held != nil {
 		p.base = *known.held
 	}
 
 	// 2. Render; 3. plan; 4. apply.
 	outcome, err := kind.execute(ctx, p)
-	if err == nil && !outcome.Pending { // otherwise the watch requeues it when it has synced
+	switch {
+	case err == nil && outcome.Pending: // the watch requeues it when it has synced
+		r.keep(p, outcome.Resources)
+	case err == nil:
 		// 5. Report what has changed.
 		err = r.report(ctx, kind, p, &outcome)
 	}
@@ -124,7 +129,7 @@ func (r *parentReconciler) teardown(ctx context.Context, p *pass, account types.
 	if !slices.Contains(p.object.GetFinalizers(), v0.FinalizerCleanup) {
 		return converge.Outcome{Pending: true} // garbage collection removes everything
 	}
-	return r.converger.Finalize(ctx, p.parent, account, p.base.Resources, r.get(p.parent).orphans)
+	return r.converger.Finalize(ctx, p.parent, account, p.base.Resources, p.history, r.get(p.parent).orphans)
 }
 
 // account returns the ServiceAccount that acts for a Configuration and its

@@ -57,8 +57,7 @@ func (r *parentReconciler) report(ctx context.Context, kind parentKind, p *pass,
 		outcome.Requeue(wait)
 	}
 	if len(problems) == 0 && len(outcome.Problems) > 0 { // the API server did not answer, which may be over soon
-		held := status{Conditions: p.stored.Conditions, Resources: outcome.Resources, Fields: p.base.Fields}
-		r.update(p.parent, func(known *record) { known.hold(held, progress, time.Now()) })
+		r.keep(p, outcome.Resources)
 		return nil
 	}
 	shown := *outcome

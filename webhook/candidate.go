@@ -48,7 +48,7 @@ var legacyKinds = map[string]schema.GroupVersionKind{
 }
 
 // newCandidates returns a candidate for each template.
-func newCandidates(configuration *v0.Configuration, compiled *templates.Templates, mapper meta.RESTMapper) []*candidate {
+func newCandidates(configuration *v0.Configuration, compiled *templates.Templates, mapper plan.Mapper) []*candidate {
 	var candidates []*candidate
 	for _, list := range []struct {
 		level     templating.Level
@@ -75,7 +75,7 @@ func newCandidates(configuration *v0.Configuration, compiled *templates.Template
 
 // resolve looks up the resource of the kind, and completes the namespace. home is the
 // namespace of the Configuration.
-func (c *candidate) resolve(mapper meta.RESTMapper, home string) {
+func (c *candidate) resolve(mapper plan.Mapper, home string) {
 	c.resource, c.err = mapper.RESTMapping(c.kind.GroupKind(), c.kind.Version)
 	if meta.IsNoMatchError(c.err) {
 		c.resource, c.err = nil, nil

@@ -4,15 +4,22 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/kinds"
+	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/templates"
 )
+
+// Mapper knows the kinds that the API server serves.
+type Mapper interface {
+	plan.Mapper
+	KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error)
+}
 
 // Options configure the checks.
 type Options struct {
@@ -21,7 +28,7 @@ type Options struct {
 	// Live reads Configurations and Instances from the API server itself.
 	Live client.Reader
 	// Mapper maps the kinds that the API server serves.
-	Mapper meta.RESTMapper
+	Mapper Mapper
 	// Policy restricts what templates may render. It must be the controller's.
 	Policy confine.Policy
 	// RequireUse requires the verb use on discoveryhandlers.akri.sh/NAME of the

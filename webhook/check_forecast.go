@@ -196,7 +196,8 @@ func observed(instance *v0.Instance) map[inventory.Ref]plan.Observed {
 	for _, entry := range instance.Status.Resources {
 		if entry.UID != "" {
 			result[inventory.RefOf(entry)] = plan.Observed{
-				UID: types.UID(entry.UID), Owner: instance.UID, ManagedFieldsHash: entry.ManagedFieldsHash,
+				State:             ownership.State{UID: types.UID(entry.UID), Owner: instance.UID, Applied: entry.ManagedFieldsHash != ""},
+				ManagedFieldsHash: entry.ManagedFieldsHash,
 			}
 		}
 	}

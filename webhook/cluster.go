@@ -9,7 +9,6 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +22,7 @@ import (
 
 // cluster sends the requests of the checks to the API server. It cannot write.
 type cluster struct {
-	mapper  meta.RESTMapper
+	mapper  Mapper
 	objects *apply.Client
 	rights  authorizationclient.SubjectAccessReviewInterface
 	api     rest.Interface

@@ -82,7 +82,7 @@ func optionsFor(t testing.TB, config *rest.Config) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+	reader, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,11 +135,11 @@ func (w *world) serveManaged(address string) *server.Server {
 	if err != nil {
 		w.Fatal(err)
 	}
-	mapper, err := kinds.Of(mgr)
+	mapper, err := kinds.New(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := mapper.Watch(w.Context(), mgr.GetCache()); err != nil {
+	if err := mapper.Watch(w.Context(), mgr.GetCache(), nil); err != nil {
 		w.Fatal(err)
 	}
 	options := optionsFor(w, account)

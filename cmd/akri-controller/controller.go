@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"akri.sh/akri/controller"
-	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/nodes"
 )
 
@@ -70,7 +69,6 @@ func (c *controllerCommand) serve(ctx context.Context, api *rest.Config) error {
 	mgr, err := ctrl.NewManager(api, manager.Options{
 		Scheme:                        scheme,
 		Cache:                         controller.CacheOptions(),
-		MapperProvider:                kinds.Provide,
 		LeaderElection:                c.leaderElect,
 		LeaderElectionID:              leaderLease,
 		LeaderElectionNamespace:       namespace,

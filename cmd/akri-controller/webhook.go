@@ -81,7 +81,6 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	mgr, err := ctrl.NewManager(api, manager.Options{
 		Scheme:                  scheme,
 		Cache:                   webhook.CacheOptions(),
-		MapperProvider:          kinds.Provide,
 		Metrics:                 metricsserver.Options{BindAddress: c.addresses.metrics},
 		HealthProbeBindAddress:  c.addresses.probes,
 		GracefulShutdownTimeout: new(10 * time.Second),
@@ -89,11 +88,11 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	if err != nil {
 		return unreachable(api, err)
 	}
-	mapper, err := kinds.Of(mgr)
+	mapper, err := kinds.New(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
-	if err := mapper.Watch(ctx, mgr.GetCache()); err != nil {
+	if err := mapper.Watch(ctx, mgr.GetCache(), nil); err != nil {
 		return err
 	}
 	validators, err := builtin.Without(c.unchecked)

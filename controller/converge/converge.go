@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,9 +20,10 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// Options are what a [Converger] works with.
-type Options struct {
-	Mapper    meta.RESTMapper
+// Converger converges the objects of all parents. It is safe for concurrent use
+// with different parents.
+type Converger struct {
+	Mapper    plan.Mapper
 	Informers *informers.Informers
 	Client    *apply.Client // acts as the controller
 	Policy    confine.Policy
@@ -39,21 +39,6 @@ type Observer interface {
 	// Replaced is called before a terminated Pod is deleted for its replacement.
 	Replaced(parent ownership.Parent, pod inventory.Ref, why string)
 }
-
-// Converger converges the objects of all parents. It is safe for concurrent use
-// with different parents.
-type Converger struct {
-	Options
-	memory memory
-}
-
-// New returns a Converger without state.
-func New(options Options) *Converger {
-	return &Converger{Options: options, memory: memory{records: map[types.UID]*record{}}}
-}
-
-// Forget drops what is remembered about a parent.
-func (c *Converger) Forget(parent types.UID) { c.memory.forget(parent) }
 
 // Request is the desired state of a parent's objects.
 type Request struct {
@@ -118,23 +103,26 @@ type pass struct {
 	client   *apply.Client // acts for the parent
 	parent   ownership.Parent
 	recorded []v0.ResourceStatus
-	known    *record
+	known    *History
 	now      time.Time
 	Outcome
 }
 
-func (c *Converger) newPass(parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus) *pass {
-	p := &pass{Converger: c, client: c.Client.As(account), parent: parent, known: c.memory.of(parent.UID), now: time.Now()}
-	p.recorded = p.known.complete(recorded)
-	p.known.calm(p.now)
+func (c *Converger) newPass(
+	parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus, known *History,
+) *pass {
+	p := &pass{Converger: c, client: c.Client.As(account), parent: parent, recorded: recorded, known: known, now: time.Now()}
+	known.calm(p.now)
 	return p
 }
 
 // Converge brings a parent's objects to the desired state. recorded is the parent's
 // inventory. If there is an error, the parent could not be written, and nothing was
 // applied; it is apply.ErrGone if the parent no longer exists.
-func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, request Request, recorded []v0.ResourceStatus) (Outcome, error) {
-	p := c.newPass(parent, request.Account, recorded)
+func (c *Converger) Converge(
+	ctx context.Context, parent ownership.Parent, request Request, recorded []v0.ResourceStatus, known *History,
+) (Outcome, error) {
+	p := c.newPass(parent, request.Account, recorded, known)
 	p.Problems = request.Templates.Diagnosed(v0.ReasonRenderFailed, request.Diagnostics)
 	desired := p.resolve(ctx, request)
 	p.checkWatches()

@@ -19,8 +19,8 @@
 //	flag      objects               status                    next pass
 //	--------  --------------------  ------------------------  --------------------
 //	Pending   applied so far,       not written; the next     when the watch has
-//	          none pruned           pass knows what was       synced, or after
-//	                                applied                   RequeueAfter
+//	          none pruned           pass starts from the      synced, or after
+//	                                Resources                 RequeueAfter
 //	Problems  applied but for the   Applied=False with the    with back-off if a
 //	          failing, none pruned  first problem's reason    problem is retryable
 //	Held      repaired only         Applied=False,            when the rollout

@@ -49,7 +49,6 @@ func (p *pass) execute(ctx context.Context, steps []plan.Step) {
 			p.Resources[i].Reason = text.Truncate(p.Resources[i].Reason, plan.MaxReason)
 		}
 	}
-	p.known.report(p.Resources, !p.Pending)
 }
 
 // remove carries out a step for an object that is not desired. If the object may exist

@@ -52,7 +52,7 @@ func TestHeldObjectsThatDoNotExist(t *testing.T) {
 	ref := inventory.Ref{Kind: "ConfigMap", Namespace: "ns", Name: "cam"}
 	held := plan.Step{Action: plan.Hold, Ref: ref, Desired: &plan.Desired{Ref: ref}}
 
-	p := &pass{Converger: New(Options{Informers: watches}), known: &record{}}
+	p := &pass{Converger: &Converger{Informers: watches}, known: &History{}}
 	p.execute(t.Context(), []plan.Step{held})
 	if p.Uncreated != 1 || len(p.Resources) != 0 {
 		t.Errorf("not in the inventory: %d uncreated, resources %v", p.Uncreated, p.Resources)

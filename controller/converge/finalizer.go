@@ -17,9 +17,9 @@ import (
 // parent that is being deleted, or disowns them if the parent is deleted without its
 // objects. The Outcome's Resources are the remaining ones.
 func (c *Converger) Finalize(
-	ctx context.Context, parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus, orphans bool,
+	ctx context.Context, parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus, known *History, orphans bool,
 ) Outcome {
-	p := c.newPass(parent, account, recorded)
+	p := c.newPass(parent, account, recorded, known)
 	p.execute(ctx, plan.Teardown(parent, p.recorded, orphans))
 	return p.Outcome
 }

@@ -84,7 +84,7 @@ func TestHostileObjectsAreReadQuickly(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			var trimmed *Object
 			took := cputime.Of(func() { trimmed = Trim(object) })
-			if !trimmed.ours {
+			if !trimmed.ours() {
 				t.Error("it is not the controller's, so the rest was not read")
 			}
 			if took > limit {

@@ -27,13 +27,8 @@ type Object struct {
 	ResourceVersion string
 	// Observed is what planning needs. Reason also says why the object is not ready.
 	plan.Observed
-	// Dependent is as in [ownership.State].
-	Dependent bool
 	// Ready is the verdict of the kind's standard.
 	Ready bool
-	// ours reports that the controller has applied the object, or that Parent is
-	// confirmed.
-	ours bool
 	// condition is the ready-when condition that has judged the object; nil if none has.
 	// verdict says why it does not hold.
 	condition *readywhen.Condition
@@ -64,7 +59,7 @@ func trim(full *unstructured.Unstructured, condition *readywhen.Condition) (obje
 		Namespace:       meta.Namespace,
 		Name:            full.GetName(),
 		ResourceVersion: full.GetResourceVersion(),
-		Observed:        plan.Observed{UID: meta.UID, Terminating: meta.DeletionTimestamp != nil},
+		Observed:        plan.Observed{State: ownership.State{UID: meta.UID, Terminating: meta.DeletionTimestamp != nil}},
 		condition:       condition,
 	}
 	defer func() {
@@ -72,14 +67,11 @@ func trim(full *unstructured.Unstructured, condition *readywhen.Condition) (obje
 			object.Ready, object.Reason, object.verdict = false, unjudged, unjudged
 		}
 	}()
-	state := ownership.Read(meta)
-	object.Parent, object.Confirmed = state.Parent, state.Confirmed
-	object.Owner, object.Dependent = state.Owner, state.Dependent
+	object.State = ownership.Read(meta)
 	object.ManagedFieldsHash = fieldsOf(meta)
 	object.Edited = slices.ContainsFunc(meta.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return ownership.IsEdit(entry) && ownership.HasEntries(entry)
 	})
-	object.ours = state.Applied || state.Confirmed
 	object.values = valuesOf(full.Object, meta, time.Now())
 	object.Terminated = readiness.Terminated(full)
 	object.Ready, object.Reason = readiness.Check(full)
@@ -105,6 +97,9 @@ func (o *Object) ReadyBy(condition *readywhen.Condition) (ready bool, reason str
 func (o *Object) judgedBy(condition *readywhen.Condition) bool {
 	return o.condition != nil && o.condition.String() == condition.String()
 }
+
+// ours reports whether the controller has applied the object, or its Parent is confirmed.
+func (o *Object) ours() bool { return o.Applied || o.Confirmed }
 
 // name returns the name of the object.
 func (o *Object) name() types.NamespacedName {
@@ -136,7 +131,7 @@ func (o Object) appliedWith(values uint64) *Object {
 // differs reports whether the object's parent must be reconciled.
 func (o *Object) differs(other *Object) bool {
 	before := other.Observed
-	before.Edited = o.Edited // concerns only a parent whose fields differ
+	before.Edited, before.Dependent, before.Named = o.Edited, o.Dependent, o.Named // none of them alone changes a plan
 	return o.Observed != before || o.Ready != other.Ready || o.verdict != other.verdict
 }
 

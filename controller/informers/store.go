@@ -2,6 +2,7 @@ package informers
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -87,28 +88,32 @@ func (s *store) Delete(object any) error {
 
 // Replace implements cache.ReflectorStore: the objects are all that exist.
 func (s *store) Replace(objects []any, version string) error {
-	exist := make(map[types.NamespacedName]bool, len(objects))
+	exist := make(map[types.NamespacedName]*Object, len(objects))
 	for _, object := range objects {
 		now, err := s.transform(object)
 		if err != nil {
 			return err
 		}
-		exist[now.(*Object).name()] = true
-		s.observe(now.(*Object))
+		exist[now.(*Object).name()] = now.(*Object)
 	}
 	s.mu.Lock()
-	var missing []types.NamespacedName
-	for name := range s.objects {
-		if !exist[name] {
-			missing = append(missing, name)
+	known, restored := maps.Clone(s.objects), metadata.IsNewer(s.delivered, version)
+	s.mu.Unlock()
+	for name, object := range known {
+		switch {
+		case restored: // etcd, from a backup: all versions are older now
+			s.remove(name, object.ResourceVersion)
+		case exist[name] == nil:
+			s.remove(name, version)
 		}
 	}
+	for _, now := range exist {
+		s.observe(now)
+	}
+	s.mu.Lock()
 	s.delivered = version
 	s.mu.Unlock()
-	for _, name := range missing {
-		s.remove(name, version)
-	}
-	s.gone(func(name types.NamespacedName) bool { return !exist[name] }) // what was never seen may be gone, too
+	s.gone(func(name types.NamespacedName) bool { return exist[name] == nil }) // what was never seen may be gone, too
 	s.listed()
 	return nil
 }
@@ -129,7 +134,7 @@ func (s *store) advance(version string) {
 // of it, and notifies its parent if the difference matters.
 func (s *store) observe(now *Object) {
 	name := now.name()
-	if !now.ours {
+	if !now.ours() {
 		s.remove(name, now.ResourceVersion) // if it was, its labels are all that is left of it
 		return
 	}

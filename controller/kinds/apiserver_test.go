@@ -74,11 +74,11 @@ func TestUnknownKindsOnAnAPIServer(t *testing.T) {
 func TestWatch(t *testing.T) {
 	w := apitest.NewWorld(t)
 	var mapper *kinds.Mapper
-	w.StartManager(nil, manager.Options{MapperProvider: kinds.Provide}, func(ctx context.Context, mgr manager.Manager) (err error) {
-		if mapper, err = kinds.Of(mgr); err != nil {
+	w.StartManager(nil, manager.Options{}, func(ctx context.Context, mgr manager.Manager) (err error) {
+		if mapper, err = kinds.New(mgr.GetConfig(), mgr.GetHTTPClient()); err != nil {
 			return err
 		}
-		return mapper.Watch(ctx, mgr.GetCache())
+		return mapper.Watch(ctx, mgr.GetCache(), nil)
 	})
 	kind := schema.GroupKind{Group: "flip.akri.sh", Kind: "Flip"}
 	found := func(want string) {

@@ -3,6 +3,7 @@ package kinds
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -14,13 +15,22 @@ import (
 
 // catalog is what a discovery has found. It does not change.
 type catalog struct {
-	*meta.DefaultRESTMapper
+	mapper *meta.DefaultRESTMapper
 	// err is why the discovery failed, and failed those API groups whose server did not answer.
 	err    error
 	failed map[string]error
 	// began is when the discovery began, and ended when it ended: who had to wait for it must not
 	// find that it is too old by then.
 	began, ended time.Time
+}
+
+// explain returns the error of a question about an API group. If its server did not answer, the
+// kind is not unknown.
+func (c *catalog) explain(group string, err error) error {
+	if failed := c.failed[group]; failed != nil && meta.IsNoMatchError(err) {
+		return fmt.Errorf("discover the kinds of API group %q: %w", group, failed)
+	}
+	return err
 }
 
 // download asks the API server for all that it serves: with two requests, or with one
@@ -41,7 +51,7 @@ func newCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, fail
 			preferred = append(preferred, schema.GroupVersion{Group: group.Name, Version: version.Version})
 		}
 	}
-	c := &catalog{DefaultRESTMapper: meta.NewDefaultRESTMapper(preferred), failed: map[string]error{}}
+	c := &catalog{mapper: meta.NewDefaultRESTMapper(preferred), failed: map[string]error{}}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		for _, resource := range list.APIResources {
@@ -53,7 +63,7 @@ func newCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, fail
 				scope = meta.RESTScopeNamespace
 			}
 			singular := cmp.Or(resource.SingularName, strings.ToLower(resource.Kind))
-			c.AddSpecific(version.WithKind(resource.Kind), version.WithResource(resource.Name), version.WithResource(singular), scope)
+			c.mapper.AddSpecific(version.WithKind(resource.Kind), version.WithResource(resource.Name), version.WithResource(singular), scope)
 		}
 	}
 	for version, err := range failed {

@@ -28,49 +28,40 @@ func Trim(object any) (any, error) {
 	return object, nil
 }
 
-// Defined returns what a CustomResourceDefinition defines: its name is RESOURCE.GROUP.
-func Defined(crd *metav1.PartialObjectMetadata) (resource, group string) {
-	resource, group, _ = strings.Cut(crd.Name, ".")
-	return resource, group
-}
-
-// Preexisting reports whether a CustomResourceDefinition that a watch adds is no
-// change: it is in the watch's first list, and not new.
-func Preexisting(crd *metav1.PartialObjectMetadata, isInInitialList bool) bool {
-	return isInInitialList && time.Since(crd.CreationTimestamp.Time) > settling
-}
-
-// version returns the resourceVersion of a CustomResourceDefinition.
-func version(object any) string {
-	crd, _ := object.(*metav1.PartialObjectMetadata)
-	return crd.GetResourceVersion()
-}
-
-// Watch calls [Mapper.Changed] for the CustomResourceDefinitions that a cache sees.
-func (m *Mapper) Watch(ctx context.Context, informers cache.Informers) error {
-	changed := func(object any) {
-		if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-			object = tombstone.Obj
-		}
-		if crd, ok := object.(*metav1.PartialObjectMetadata); ok {
-			_, group := Defined(crd)
-			m.Changed(group)
+// Watch calls [Mapper.Changed] for the CustomResourceDefinitions that a cache sees, and then a
+// function, unless it is nil, with the resource that one defines, and whether one was deleted.
+func (m *Mapper) Watch(ctx context.Context, informers cache.Informers, then func(resource schema.GroupResource, deleted bool)) error {
+	changed := func(crd *metav1.PartialObjectMetadata, deleted bool) {
+		resource, group, _ := strings.Cut(crd.Name, ".")
+		m.Changed(group)
+		if then != nil {
+			then(schema.GroupResource{Group: group, Resource: resource}, deleted)
 		}
 	}
 	informer, err := informers.GetInformer(ctx, CRD())
 	if err == nil {
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(object any, isInInitialList bool) {
-				if crd, ok := object.(*metav1.PartialObjectMetadata); ok && !Preexisting(crd, isInInitialList) {
-					changed(crd)
+				crd, ok := object.(*metav1.PartialObjectMetadata)
+				if ok && (!isInInitialList || time.Since(crd.CreationTimestamp.Time) <= settling) {
+					changed(crd, false)
 				}
 			},
 			UpdateFunc: func(before, now any) {
-				if version(before) != version(now) { // otherwise the watch was interrupted
-					changed(now)
+				former, _ := before.(*metav1.PartialObjectMetadata)
+				crd, ok := now.(*metav1.PartialObjectMetadata)
+				if ok && former.GetResourceVersion() != crd.ResourceVersion { // otherwise the watch was interrupted
+					changed(crd, former.GetUID() != crd.UID)
 				}
 			},
-			DeleteFunc: changed,
+			DeleteFunc: func(object any) {
+				if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+					object = tombstone.Obj
+				}
+				if crd, ok := object.(*metav1.PartialObjectMetadata); ok {
+					changed(crd, true)
+				}
+			},
 		})
 	}
 	if err != nil {

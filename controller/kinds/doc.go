@@ -1,5 +1,4 @@
-// Package kinds finds the resources of kinds: what the API server serves, as a
-// RESTMapper.
+// Package kinds finds the resources of kinds that the API server serves.
 //
 // Templates name kinds that do not exist, or do not exist yet. A [Mapper] asks the API
 // server for all kinds at once, and at most once a minute because of unknown ones,
@@ -16,5 +15,5 @@
 // Always: one discovery at a time. A kind that was found is forgotten only after a
 // CustomResourceDefinition of its group has changed, not because an API server that is
 // starting does not list it yet, and until then it waits for no discovery. In the half minute
-// after a change, what is found is not remembered: discovery may lag. Never: a goroutine.
+// after a change, what is found of its group is not remembered: discovery may lag. Never: a goroutine.
 package kinds

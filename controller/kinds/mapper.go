@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 )
 
 const (
@@ -35,14 +34,14 @@ type Mapper struct {
 	// known are the mappings that were found, by the kind as it was asked for: the version
 	// may be empty.
 	known map[schema.GroupVersionKind]*meta.RESTMapping
-	// changed is when a CustomResourceDefinition has last changed.
+	// changed is when a CustomResourceDefinition has last changed, and groups when one of each
+	// API group has.
 	changed time.Time
+	groups  map[string]time.Time
 
 	discovering sync.Mutex // held during a discovery: who needs it waits for its answer
 	latest      *catalog
 }
-
-var _ meta.RESTMapper = (*Mapper)(nil)
 
 // New returns a Mapper for an API server.
 func New(config *rest.Config, transport *http.Client) (*Mapper, error) {
@@ -54,21 +53,7 @@ func New(config *rest.Config, transport *http.Client) (*Mapper, error) {
 }
 
 func newMapper(discover func(context.Context) *catalog) *Mapper {
-	return &Mapper{discover: discover, known: map[schema.GroupVersionKind]*meta.RESTMapping{}}
-}
-
-// Provide is a MapperProvider for managers.
-func Provide(config *rest.Config, transport *http.Client) (meta.RESTMapper, error) {
-	return New(config, transport)
-}
-
-// Of returns the Mapper of a manager with the MapperProvider [Provide], and a new one
-// for another manager.
-func Of(mgr cluster.Cluster) (*Mapper, error) {
-	if mapper, ok := mgr.GetRESTMapper().(*Mapper); ok {
-		return mapper, nil
-	}
-	return New(mgr.GetConfig(), mgr.GetHTTPClient())
+	return &Mapper{discover: discover, known: map[schema.GroupVersionKind]*meta.RESTMapping{}, groups: map[string]time.Time{}}
 }
 
 // Changed records that a CustomResourceDefinition of an API group was created, changed
@@ -77,10 +62,13 @@ func (m *Mapper) Changed(group string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changed = time.Now()
+	m.groups[group] = m.changed
 	maps.DeleteFunc(m.known, func(kind schema.GroupVersionKind, _ *meta.RESTMapping) bool { return kind.Group == group })
 }
 
-// RESTMapping implements meta.RESTMapper. The caller must not change the mapping.
+// RESTMapping returns the mapping of a kind, in one of the versions or, if there are none, in the
+// preferred one. The caller must not change it. The error is a NoMatch error if the API server
+// does not serve the kind.
 func (m *Mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	key := kind.WithVersion(strings.Join(versions, ","))
 	m.mu.RLock()
@@ -89,28 +77,27 @@ func (m *Mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.R
 	if mapping != nil {
 		return mapping, nil
 	}
-	return find(m, kind.Group, func(found *catalog) (*meta.RESTMapping, error) {
-		mapping, err := found.RESTMapping(kind, versions...)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if err == nil && found.began.Sub(m.changed) >= settling {
-			m.known[key] = mapping
-		}
-		return mapping, err
-	})
-}
-
-// find answers a question about an API group, if necessary after a discovery.
-func find[T any](m *Mapper, group string, ask func(*catalog) (T, error)) (answer T, err error) {
 	found := m.catalog()
 	if found.err != nil {
-		return answer, found.err
+		return nil, found.err
 	}
-	answer, err = ask(found)
-	if failed := found.failed[group]; failed != nil && meta.IsNoMatchError(err) {
-		err = fmt.Errorf("discover the kinds of API group %q: %w", group, failed)
+	mapping, err := found.mapper.RESTMapping(kind, versions...)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil && found.began.Sub(m.groups[kind.Group]) >= settling {
+		m.known[key] = mapping
 	}
-	return answer, err
+	return mapping, found.explain(kind.Group, err)
+}
+
+// KindsFor returns the kinds of a resource, whose group and version may be empty.
+func (m *Mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+	found := m.catalog()
+	if found.err != nil {
+		return nil, found.err
+	}
+	kinds, err := found.mapper.KindsFor(resource)
+	return kinds, found.explain(resource.Group, err)
 }
 
 // catalog returns what the latest discovery has found, or a new one if that does not count
@@ -136,34 +123,4 @@ func (m *Mapper) catalog() *catalog {
 	m.latest = m.discover(ctx)
 	m.latest.began, m.latest.ended = began, time.Now()
 	return m.latest
-}
-
-// KindFor implements meta.RESTMapper.
-func (m *Mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	return find(m, resource.Group, func(c *catalog) (schema.GroupVersionKind, error) { return c.KindFor(resource) })
-}
-
-// KindsFor implements meta.RESTMapper.
-func (m *Mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
-	return find(m, resource.Group, func(c *catalog) ([]schema.GroupVersionKind, error) { return c.KindsFor(resource) })
-}
-
-// ResourceFor implements meta.RESTMapper.
-func (m *Mapper) ResourceFor(resource schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	return find(m, resource.Group, func(c *catalog) (schema.GroupVersionResource, error) { return c.ResourceFor(resource) })
-}
-
-// ResourcesFor implements meta.RESTMapper.
-func (m *Mapper) ResourcesFor(resource schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
-	return find(m, resource.Group, func(c *catalog) ([]schema.GroupVersionResource, error) { return c.ResourcesFor(resource) })
-}
-
-// RESTMappings implements meta.RESTMapper.
-func (m *Mapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
-	return find(m, kind.Group, func(c *catalog) ([]*meta.RESTMapping, error) { return c.RESTMappings(kind, versions...) })
-}
-
-// ResourceSingularizer implements meta.RESTMapper.
-func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
-	return find(m, "", func(c *catalog) (string, error) { return c.ResourceSingularizer(resource) })
 }

@@ -9,10 +9,10 @@ import (
 	"akri.sh/akri/internal/usagepatch"
 )
 
-// nodesOf returns the nodes that see an Instance, that hold a slot of it, or that have
+// Of returns the nodes that see an Instance, that hold a slot of it, or that have
 // only left their label on it, sorted. An owner that cannot be parsed counts as the name
 // of a node, which does not exist.
-func nodesOf(instance *v0.Instance) []string {
+func Of(instance *v0.Instance) []string {
 	nodes := append(holders(instance), instance.Spec.Nodes...)
 	for label := range instance.Labels {
 		if node, found := v0.NodeOfLabel(label); found {

@@ -59,7 +59,7 @@ func TestNodeRemoval(t *testing.T) {
 func TestNodesOf(t *testing.T) {
 	instance, long := device(true, []string{"c", "b"}, "", "a", "C:0:d", "b", "not:a-node"), strings.Repeat("n", 64)
 	instance.Labels[v0.NodeLabel("e")], instance.Labels[v0.NodeLabel(long)] = "", ""
-	if got, want := nodesOf(instance), []string{"a", "b", "c", "d", "e", "not:a-node"}; !slices.Equal(got, want) {
+	if got, want := Of(instance), []string{"a", "b", "c", "d", "e", "not:a-node"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q: the digest of a name is not a name", got, want)
 	}
 }

@@ -120,7 +120,12 @@ func TestAStaleCacheIsReadWithBackOff(t *testing.T) {
 	w.condition(b, corev1.ConditionUnknown)
 	var times []time.Time
 	for len(times) < 4 {
-		times = append(times, <-reads)
+		select {
+		case read := <-reads:
+			times = append(times, read)
+		case <-time.After(time.Minute):
+			t.Fatalf("the node was read %d times, want 4", len(times))
+		}
 	}
 	// Each delay of the queue is twice the one before.
 	if took := times[3].Sub(times[0]); took < 1200*time.Millisecond { // 0.2 + 0.4 + 0.8 s

@@ -134,7 +134,7 @@ func (r *reconciler) remove(ctx context.Context, object client.Object, node stri
 		err = r.client.Status().Patch(ctx, object, rawPatch(failureRemoval(object, node)), owner)
 	case *v0.Instance:
 		action, note = "RemoveNode", "node %s is %s: removed it from this Instance and freed its slots"
-		if object.Spec.Shared || len(nodesOf(object)) > 1 {
+		if object.Spec.Shared || len(Of(object)) > 1 {
 			err = r.client.Patch(ctx, object, rawPatch(nodeRemoval(object, node)), owner)
 			break
 		}

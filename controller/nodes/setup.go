@@ -23,7 +23,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// byNode is the cache's index of Instances by [nodesOf].
+// byNode is the cache's index of Instances by [Of].
 const byNode = "nodes"
 
 // Setup adds the package's controllers to a manager whose scheme has Akri's kinds,
@@ -44,7 +44,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 }
 
 func setupNodes(ctx context.Context, mgr manager.Manager, options Options) error {
-	instance := func(object client.Object) []string { return nodesOf(object.(*v0.Instance)) }
+	instance := func(object client.Object) []string { return Of(object.(*v0.Instance)) }
 	failures := func(object client.Object) []string { return failingNodes(object.(*v0.Configuration)) }
 	recorder := mgr.GetEventRecorder(v0.FieldManagerController)
 	return errors.Join(

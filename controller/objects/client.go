@@ -14,34 +14,41 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 )
 
 // Client sends requests about single objects, and returns the answers undecoded. It is
 // safe for concurrent use.
-type Client struct{ api rest.Interface }
+type Client struct {
+	api  rest.Interface
+	user string // that all requests impersonate, if it is not empty
+}
 
 // NewClient returns a Client. Requests go through the HTTP client, or one of their own if
 // it is nil.
-func NewClient(config *rest.Config, transport *http.Client) (*Client, error) {
+func NewClient(config *rest.Config, connections *http.Client) (*Client, error) {
 	config = dynamic.ConfigFor(config)                                   // for all resources, with JSON
 	config.GroupVersion, config.APIPath = &schema.GroupVersion{}, "/api" // each request sets its own
 	var err error
-	if transport == nil {
-		transport, err = rest.HTTPClientFor(config)
+	if connections == nil {
+		connections, err = rest.HTTPClientFor(config)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create an HTTP client: %w", err)
 	}
-	api, err := rest.RESTClientForConfigAndClient(config, transport)
+	api, err := rest.RESTClientForConfigAndClient(config, connections)
 	if err != nil {
 		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	return &Client{api: api}, nil
 }
 
+// As returns a client that acts as a user, on the same connections.
+func (c *Client) As(user string) *Client { return &Client{api: c.api, user: user} }
+
 // Get reads an object.
 func (c *Client) Get(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName) (Answer, error) {
-	return send(ctx, c.api.Get(), resource, name, &metav1.GetOptions{})
+	return c.send(ctx, c.api.Get(), resource, name, &metav1.GetOptions{})
 }
 
 // Apply applies an object.
@@ -60,19 +67,24 @@ func (c *Client) Patch(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName,
 	kind types.PatchType, body []byte, options metav1.PatchOptions, subresources ...string,
 ) (Answer, error) {
-	return send(ctx, c.api.Patch(kind).Body(body), resource, name, &options, subresources...)
+	return c.send(ctx, c.api.Patch(kind).Body(body), resource, name, &options, subresources...)
 }
 
 // Delete deletes an object.
 func (c *Client) Delete(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, options metav1.DeleteOptions,
 ) error {
-	return dynamic.New(c.api).Resource(resource).Namespace(name.Namespace).Delete(ctx, name.Name, options)
+	body, err := json.Marshal(options)
+	if err == nil {
+		request := c.api.Delete().SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)
+		_, err = c.send(ctx, request, resource, name, &metav1.DeleteOptions{})
+	}
+	return err
 }
 
 // send sends a request about an object, or about a list. Templates choose names and
 // namespaces: those that would change the path are refused.
-func send(
+func (c *Client) send(
 	ctx context.Context, request *rest.Request, resource schema.GroupVersionResource, name types.NamespacedName,
 	options runtime.Object, subresources ...string,
 ) (Answer, error) {
@@ -81,6 +93,9 @@ func send(
 			return nil, fmt.Errorf("invalid resource name %q: %v", name.Name, reasons)
 		}
 		request.Suffix(append([]string{name.Name}, subresources...)...) // with Name, a 404 about the path would name the object
+	}
+	if c.user != "" {
+		request.SetHeader(transport.ImpersonateUserHeader, c.user)
 	}
 	path := []string{"/apis", resource.Group, resource.Version}
 	if resource.Group == "" {
@@ -106,7 +121,7 @@ func (c *Client) List(
 ) (listed string, err error) {
 	options := &metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	for more := true; more; more = more && options.Continue != "" {
-		answer, err := send(ctx, c.api.Get(), resource, types.NamespacedName{Namespace: namespace}, options)
+		answer, err := c.send(ctx, c.api.Get(), resource, types.NamespacedName{Namespace: namespace}, options)
 		if err != nil {
 			return "", err
 		}

@@ -21,6 +21,11 @@ import (
 	"akri.sh/akri/templating"
 )
 
+// Mapper finds the resources of kinds.
+type Mapper interface {
+	RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
+}
+
 // Desire returns the desired objects for the objects that were rendered for a
 // parent, and a problem for each that cannot be applied: the API server has no such
 // kind, the policy refuses it, or an earlier object has the same identity. More than
@@ -28,7 +33,7 @@ import (
 // returns the path of an object's template in the Configuration. The caller must not use
 // the content of the objects afterwards.
 func Desire(
-	mapper meta.RESTMapper, policy confine.Policy, parent ownership.Parent,
+	mapper Mapper, policy confine.Policy, parent ownership.Parent,
 	rendered []templating.Object, place func(templating.Origin) string,
 ) ([]Desired, []*problem.Error) {
 	if len(rendered) > MaxObjects {
@@ -53,7 +58,7 @@ func Desire(
 	return desired, problems
 }
 
-func desire(mapper meta.RESTMapper, policy confine.Policy, parent ownership.Parent, object templating.Object) (Desired, error) {
+func desire(mapper Mapper, policy confine.Policy, parent ownership.Parent, object templating.Object) (Desired, error) {
 	kind := (&unstructured.Unstructured{Object: object.Content}).GroupVersionKind()
 	mapping, err := Mapping(mapper, kind)
 	if err != nil {
@@ -150,7 +155,7 @@ func Mapping(mapper meta.RESTMapper, kind schema.GroupVersionKind) (*meta.RESTMa
 // Served returns the mapping of the kind of an existing object: in the version in which
 // it was applied, or in another one if that is no longer served. A NoMatch error means that
 // the API server serves no version of the kind, and therefore has no objects of it.
-func Served(mapper meta.RESTMapper, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+func Served(mapper Mapper, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
 		return mapper.RESTMapping(kind.GroupKind())

@@ -72,12 +72,7 @@ func (d *Desired) Orphans() bool { return d.DeletionPolicy == templating.Deletio
 
 // Observed is what planning needs to know about an object in the API server.
 type Observed struct {
-	UID types.UID
-	// Owner, Parent, Confirmed and Terminating are as in [ownership.State].
-	Owner       types.UID
-	Parent      ownership.Parent
-	Confirmed   bool
-	Terminating bool
+	ownership.State
 	// ManagedFieldsHash is that of the set of fields that the controller owns; empty if
 	// it has not applied the object.
 	ManagedFieldsHash string
@@ -89,13 +84,6 @@ type Observed struct {
 	// Terminated: it is a Pod that never runs again; Reason says why.
 	Terminated bool
 	Reason     string
-}
-
-// state returns what an object says about its owner.
-func (o Observed) state() ownership.State {
-	return ownership.State{
-		UID: o.UID, Owner: o.Owner, Parent: o.Parent, Confirmed: o.Confirmed, Applied: o.ManagedFieldsHash != "", Terminating: o.Terminating,
-	}
 }
 
 // Input is everything a plan depends on.
@@ -224,7 +212,7 @@ func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.R
 		step := removal(in.Parent, v0.ResourceStatus{
 			Group: ref.Group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: string(observed.UID),
 		}, reason)
-		if in.Complete && !known && observed.ManagedFieldsHash != "" && step.Claim.Deletes(observed.state()) && !observed.Terminating {
+		if in.Complete && !known && observed.Applied && step.Claim.Deletes(observed.State) && !observed.Terminating {
 			step.Recorded = recorded[ref]
 			steps = append(steps, step)
 		}

@@ -30,9 +30,15 @@ func want(hash string, directives ...templating.Directives) []Desired {
 	return []Desired{desired}
 }
 
+type state = ownership.State
+
 // have is the object with the fields of the controller, which has not applied it if they are "".
-func have(object Observed, fields string) map[inventory.Ref]Observed {
-	object.ManagedFieldsHash = fields
+func have(is state, fields string, set ...func(*Observed)) map[inventory.Ref]Observed {
+	is.Applied = fields != ""
+	object := Observed{State: is, ManagedFieldsHash: fields}
+	for _, set := range set {
+		set(&object)
+	}
 	return map[inventory.Ref]Observed{ref: object}
 }
 
@@ -42,12 +48,12 @@ func wrote(uid, hash, fields string) []v0.ResourceStatus {
 }
 
 func TestComputeForOneObject(t *testing.T) {
-	terminated := have(Observed{UID: "1", Owner: us, Terminated: true}, "f")
+	terminated := have(state{UID: "1", Owner: us}, "f", func(o *Observed) { o.Terminated = true })
 	far := inventory.Ref{Kind: "Service", Namespace: "far", Name: "door-cam"}
 	other := []v0.ResourceStatus{{Version: "v1", Kind: "Service", Namespace: "ns", Name: "other", UID: "2"}}
 	toOrphan := []v0.ResourceStatus{{Version: "v1", Kind: "Service", Namespace: "ns", Name: "door-cam", UID: "1", Orphan: true}}
 	announced := []v0.ResourceStatus{{Version: "v1", Kind: "Service", Namespace: "far", Name: "door-cam"}}
-	ours, applied, none := have(Observed{UID: "1", Owner: us}, "f"), wrote("1", "a", "f"), []v0.ResourceStatus(nil)
+	ours, applied, none := have(state{UID: "1", Owner: us}, "f"), wrote("1", "a", "f"), []v0.ResourceStatus(nil)
 	adopt, skip := templating.Directives{OnConflict: templating.ConflictAdopt}, templating.Directives{OnConflict: templating.ConflictSkip}
 	once, orphan := templating.Directives{Once: true}, templating.Directives{DeletionPolicy: templating.DeletionOrphan}
 	const held, replace, incomplete = "held", "replace", "incomplete"
@@ -63,35 +69,35 @@ func TestComputeForOneObject(t *testing.T) {
 		"as rendered":     {"same hash, same fields: no request is needed", want("a"), ours, applied, "", "keep"},
 		"template edited": {"the hash is not the one recorded", want("b"), ours, applied, "", "update change"},
 		"field taken": {"a manager that changes the controller's field takes it out of the controller's set",
-			want("a"), have(Observed{UID: "1", Owner: us}, "g"), applied, "", "update repair"},
+			want("a"), have(state{UID: "1", Owner: us}, "g"), applied, "", "update repair"},
 		"owner reference removed": {"its UID is that of the applied object, so it is the parent's and is repaired",
-			want("a"), have(Observed{UID: "1"}, "g"), applied, "", "update repair"},
-		"all fields taken": {"its owner is the parent", want("a"), have(Observed{UID: "1", Owner: us}, ""), applied, "", "update repair"},
+			want("a"), have(state{UID: "1"}, "g"), applied, "", "update repair"},
+		"all fields taken": {"its owner is the parent", want("a"), have(state{UID: "1", Owner: us}, ""), applied, "", "update repair"},
 		"gone":             {"another client has deleted it", want("a"), nil, applied, "", "create repair"},
 		"being recreated":  {"the controller has deleted it", want("a"), nil, wrote("1", "", ""), "", "create"},
 		"lost record": {"the controller crashed before it wrote the status; the owner reference names the parent",
 			want("a"), ours, none, "", "update change"},
-		"another owner's": {"it belongs to another parent", want("a"), have(Observed{UID: "2", Owner: "other"}, "f"), none, "", "conflict"},
+		"another owner's": {"it belongs to another parent", want("a"), have(state{UID: "2", Owner: "other"}, "f"), none, "", "conflict"},
 		"replaced by another owner": {"same name, other UID: the record is about another object",
-			want("a"), have(Observed{UID: "2", Owner: "other"}, ""), applied, "", "conflict"},
+			want("a"), have(state{UID: "2", Owner: "other"}, ""), applied, "", "conflict"},
 		"the former parent's, being deleted": {"it disappears by itself: a device that is plugged in again waits for that",
-			want("a"), have(Observed{UID: "2", Owner: "former", Parent: cam.ByName(), Terminating: true}, ""), none, "", "wait"},
+			want("a"), have(state{UID: "2", Owner: "former", Parent: cam.ByName(), Terminating: true}, ""), none, "", "wait"},
 		"the former parent's": {"its owner no longer exists, so garbage collection deletes it",
-			want("a"), have(Observed{UID: "2", Owner: "former", Parent: cam.ByName(), Confirmed: true}, ""), none, "", "wait"},
+			want("a"), have(state{UID: "2", Owner: "former", Parent: cam.ByName(), Confirmed: true}, ""), none, "", "wait"},
 		"another owner's, being deleted": {"its labels name another parent",
-			want("a"), have(Observed{UID: "2", Owner: "other", Terminating: true}, ""), none, "", "conflict"},
+			want("a"), have(state{UID: "2", Owner: "other", Terminating: true}, ""), none, "", "conflict"},
 		"unowned, to be adopted": {"the template says so, whether or not the object has the controller's label",
-			want("a", adopt), have(Observed{UID: "2"}, ""), none, "", "update change"},
+			want("a", adopt), have(state{UID: "2"}, ""), none, "", "update change"},
 		"another owner's, to be adopted": {"only unowned objects can be adopted",
-			want("a", adopt), have(Observed{UID: "2", Owner: "other"}, ""), none, "", "conflict"},
+			want("a", adopt), have(state{UID: "2", Owner: "other"}, ""), none, "", "conflict"},
 		"another owner's, to be skipped": {"the template accepts that",
-			want("a", skip), have(Observed{UID: "2", Owner: "other"}, ""), none, "", "skip"},
+			want("a", skip), have(state{UID: "2", Owner: "other"}, ""), none, "", "skip"},
 		"skipped, and deleted by its owner": {"it is missing, which a rollout does not hold up",
 			want("a", skip), nil, wrote("", "", ""), held, "create"},
 		"recorded, but never applied": {"others can write the record; the object does not confirm it",
-			want("a"), have(Observed{UID: "1"}, ""), applied, "", "conflict"},
+			want("a"), have(state{UID: "1"}, ""), applied, "", "conflict"},
 		"terminating": {"an object that is being deleted cannot be repaired; a new one follows it",
-			want("a"), have(Observed{UID: "1", Owner: us, Terminating: true}, ""), applied, "", "wait"},
+			want("a"), have(state{UID: "1", Owner: us, Terminating: true}, ""), applied, "", "wait"},
 
 		"once, and gone by itself": {"a Job that its TTL removed is not run again", want("a", once), nil, applied, "", "keep"},
 		"once, and edited since":   {"another object is desired", want("b", once), nil, applied, "", "create"},
@@ -102,11 +108,11 @@ func TestComputeForOneObject(t *testing.T) {
 		"a terminated Pod, created once": {"the template says so", want("a", once), terminated, applied, replace, "keep"},
 
 		"to be orphaned, record lost": {"it has no owner, but the controller owns its fields",
-			want("a", orphan), have(Observed{UID: "1", Parent: cam.ByName(), Confirmed: true}, "f"), none, "", "update change"},
+			want("a", orphan), have(state{UID: "1", Parent: cam.ByName(), Confirmed: true}, "f"), none, "", "update change"},
 		"to be orphaned, another parent's": {"two parents must not apply one object in turn", want("a", orphan),
-			have(Observed{UID: "1", Parent: ownership.Parent{NamespacedName: types.NamespacedName{Name: "door"}}, Confirmed: true}, "f"),
+			have(state{UID: "1", Parent: ownership.Parent{NamespacedName: types.NamespacedName{Name: "door"}}, Confirmed: true}, "f"),
 			none, "", "conflict"},
-		"orphaned": {"no template renders it any more, and it stays", nil, have(Observed{UID: "1"}, "f"), toOrphan, "", "release change"},
+		"orphaned": {"no template renders it any more, and it stays", nil, have(state{UID: "1"}, "f"), toOrphan, "", "release change"},
 
 		"template removed":                {"what was applied and is no longer rendered is deleted", nil, ours, applied, "", "delete change"},
 		"template removed, watch stopped": {"the inventory alone is enough to find it", nil, nil, applied, "", "delete change"},
@@ -117,11 +123,11 @@ func TestComputeForOneObject(t *testing.T) {
 		"announced elsewhere, no longer desired": {"it may have been created before a crash, and garbage collection would not find it",
 			nil, nil, announced, "", "delete change"},
 		"labelled in another namespace": {"objects elsewhere are in the inventory before they exist", nil,
-			map[inventory.Ref]Observed{far: {UID: "2", Owner: us, ManagedFieldsHash: "f"}}, none, "", ""},
+			map[inventory.Ref]Observed{far: {State: state{UID: "2", Owner: us, Applied: true}, ManagedFieldsHash: "f"}}, none, "", ""},
 		"an owner reference to the parent, never applied": {
 			"another client has created it for the parent; garbage collection deletes it",
-			nil, have(Observed{UID: "2", Owner: us}, ""), none, "", ""},
-		"labelled by another client": {"the labels alone do not make it the parent's", nil, have(Observed{UID: "2"}, ""), none, "", ""},
+			nil, have(state{UID: "2", Owner: us}, ""), none, "", ""},
+		"labelled by another client": {"the labels alone do not make it the parent's", nil, have(state{UID: "2"}, ""), none, "", ""},
 		"incomplete":                 {"a failed render must not look like a removed template", nil, ours, applied, incomplete, "keep"},
 		"incomplete, record lost":    {"the same", nil, ours, none, incomplete, ""},
 
@@ -129,7 +135,7 @@ func TestComputeForOneObject(t *testing.T) {
 		"template added, to be held":   {"the parent has objects already", want("a"), nil, other, held, "hold change, hold change"},
 		"template removed, to be held": {"it is deleted when the others change", nil, ours, applied, held, "hold change"},
 		"field taken, to be held": {"a repair does not make anything unavailable",
-			want("a"), have(Observed{UID: "1", Owner: us}, "g"), applied, held, "update repair"},
+			want("a"), have(state{UID: "1", Owner: us}, "g"), applied, held, "update repair"},
 		"gone, to be held":       {"a missing object is already unavailable", want("b"), nil, applied, held, "create"},
 		"new parent, to be held": {"it has nothing that could become unavailable", want("a"), nil, none, held, "create"},
 	} {
@@ -200,8 +206,8 @@ func TestTakeOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			steps := Compute(Input{
-				Parent: cam, Desired: want("a", templating.Directives{OnConflict: tc.adopt}),
-				Observed: have(Observed{UID: "1", Owner: us, Edited: tc.edited}, tc.fields), Recorded: tc.recorded, Complete: true,
+				Parent: cam, Desired: want("a", templating.Directives{OnConflict: tc.adopt}), Recorded: tc.recorded, Complete: true,
+				Observed: have(state{UID: "1", Owner: us}, tc.fields, func(o *Observed) { o.Edited = tc.edited }),
 			})
 			if len(steps) != 1 || steps[0].Action != Update || steps[0].TakeOver != tc.takeOver {
 				t.Errorf("got %+v, want an update, take over: %v", steps, tc.takeOver)

@@ -10,14 +10,13 @@ import (
 
 // decide returns the step for a desired object. The first case that holds decides.
 func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.ResourceStatus) Step {
-	state := have.state()
 	step := Step{
 		Ref:      want.Ref,
 		Kind:     want.Kind,
 		UID:      have.UID,
 		Desired:  want,
 		Recorded: recorded,
-		State:    state,
+		State:    have.State,
 		Claim: ownership.Claim{
 			Parent:     in.Parent,
 			Applied:    types.UID(recorded.UID),
@@ -25,7 +24,7 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 			Adopt:      adoption(want),
 		},
 	}
-	foreign := exists && !step.Claim.Owns(state)
+	foreign := exists && !step.Claim.Owns(have.State)
 	switch {
 	case !exists && finished(want, recorded):
 		step.Action = Keep
@@ -35,7 +34,7 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action, step.Reason = Create, "its owner has deleted it"
 	case !exists:
 		step.Action, step.Reason, step.Change = Create, "it does not exist", len(in.Recorded) > 0
-	case foreign && step.Claim.Judge(state) == ownership.Former:
+	case foreign && step.Claim.Judge(have.State) == ownership.Former:
 		step.Action, step.Reason = Wait, "it is being deleted"
 	case foreign && want.OnConflict == templating.ConflictSkip:
 		step.Action, step.Reason = Skip, "it exists and belongs to another owner"
@@ -98,5 +97,5 @@ func lost(have Observed, recorded v0.ResourceStatus) bool {
 // takesOver reports whether somebody may have replaced list entries of an object that was
 // applied before.
 func takesOver(have Observed, recorded v0.ResourceStatus) bool {
-	return have.Edited && have.ManagedFieldsHash != "" && lost(have, recorded)
+	return have.Edited && have.Applied && lost(have, recorded)
 }

@@ -51,28 +51,20 @@ func (g *Gate) SetInstances(configuration types.UID, namespace string, instances
 	g.open(group)
 }
 
-// Observe records whether an Instance is ready before it is changed. For a known
-// Instance only "not ready" is recorded: a ready one may just have passed.
-func (g *Gate) Observe(configuration types.UID, instance string, ready bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	group := g.group(configuration)
-	if member := group.member(instance); member.state == unknown || !ready {
-		group.set(member, stateOf(ready))
-		g.open(group)
-	}
-}
-
-// TryAcquire reports whether an Instance may be changed now. If so, it counts as
-// unavailable until [Gate.Report] records otherwise; if not, it is woken when it is
+// TryAcquire reports whether an Instance, which is ready or not, may be changed now. If so, it
+// counts as unavailable until [Gate.Report] records otherwise; if not, it is woken when it is
 // its turn. An Instance that is unavailable anyway always passes.
-func (g *Gate) TryAcquire(configuration types.UID, instance string, limit intstr.IntOrString) bool {
+func (g *Gate) TryAcquire(configuration types.UID, instance string, ready bool, limit intstr.IntOrString) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	group := g.group(configuration)
 	group.limit = limit // the list of members may be older than an edit
 	member := group.member(instance)
 	group.returnTurn(member)
+	if member.state == unknown || !ready { // a known one that is ready may just have passed
+		group.set(member, stateOf(ready))
+		g.open(group)
+	}
 	if member.isAvailable() && group.free() < 1 {
 		group.set(member, waiting)
 		return false

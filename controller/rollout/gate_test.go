@@ -24,14 +24,14 @@ func names(n int) []string {
 	return all
 }
 
-// Each script is a list of events and of what must follow. "list", "ready", "broken" and
-// "reports" are what the gate is told; "passes" and "waits", what it answers; "woke", whom it
-// wakes because of the event before.
+// Each script is a list of events and of what must follow. "list", "ready" and "broken" are what
+// the gate is told; "passes" and "waits", what it answers; "woke", whom it wakes because of the
+// event before.
 func TestScripts(t *testing.T) {
 	for name, script := range map[string]string{
 		"none passes before all are reported":      "list a b c; ready a; waits a; ready b; ready c; woke a; passes a",
-		"none passes before the members are known": "ready a; ready b; waits a; list a b; woke a",
-		"the unavailable go first, and count":      "list a b c; ready a; ready b; broken c; waits a; passes c; reports c; woke a",
+		"none passes before the members are known": "waits a; waits b; list a b; woke a",
+		"the unavailable go first, and count":      "list a b c; ready a; ready b; broken c; waits a; passes c; ready c; woke a",
 		"what breaks while it waits passes":        "list a b; ready a; broken b; waits a; broken a; passes a",
 		// A device that has gone holds up no other.
 		"a broken one goes":        "list a b; ready a; broken b; waits a; gone b; woke a",
@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 		"one is newer than a list": "list a; ready a; ready new; list a; broken new; waits a",
 		// So does one that does not use its turn, because its templates cannot be rendered.
 		"an unused turn goes to the next": "list a b c; ready a; ready b; ready c; passes a; waits b; waits c; " +
-			"reports a; woke b; ends a; ends b; woke c; passes c",
+			"ready a; woke b; ends a; ends b; woke c; passes c",
 		"a new limit counts at once": "limit 100%; list a b c d; ready a; ready b; ready c; ready d; " +
 			"limit 1; passes a; waits b; waits c; limit 50%; list a b c d; woke b",
 		"a percentage is rounded down": "limit 50%; list a b c; ready a; ready b; ready c; passes a; waits b",
@@ -69,13 +69,11 @@ func TestScripts(t *testing.T) {
 				case "list":
 					gate.SetInstances(cameras, "ns", strings.Fields(rest), limit)
 				case "ready", "broken":
-					gate.Observe(cameras, rest, verb == "ready")
+					gate.Report(cameras, rest, verb == "ready")
 				case "passes", "waits":
-					if passes := gate.TryAcquire(cameras, rest, limit); passes != (verb == "passes") {
+					if passes := gate.TryAcquire(cameras, rest, true, limit); passes != (verb == "passes") {
 						t.Errorf("%s: passes: %t", event, passes)
 					}
-				case "reports":
-					gate.Report(cameras, rest, true)
 				case "ends":
 					gate.Done(cameras, rest)
 				case "gone":
@@ -128,8 +126,7 @@ func TestRandomRollouts(t *testing.T) {
 				gate.Done(cameras, name)
 				continue
 			}
-			gate.Observe(cameras, name, true)
-			if gate.TryAcquire(cameras, name, limit) {
+			if gate.TryAcquire(cameras, name, true, limit) {
 				changed[name] = true
 				settling = append(settling, name)
 			}
@@ -161,8 +158,7 @@ func rollOut(n int, limit intstr.IntOrString) (passes int) {
 			gate.Done(cameras, name)
 			continue
 		}
-		gate.Observe(cameras, name, true)
-		if gate.TryAcquire(cameras, name, limit) {
+		if gate.TryAcquire(cameras, name, true, limit) {
 			changed[name] = true
 			queue = append(queue, name) // its objects become ready
 		}

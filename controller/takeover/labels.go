@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/nodes"
 )
 
 // unlabeledNodes returns the nodes that an Instance says see it, or have a slot of it,
@@ -21,22 +22,10 @@ func unlabeledNodes(instance *v0.Instance) []string {
 	if instance.DeletionTimestamp != nil {
 		return nil
 	}
-	var nodes []string
-	add := func(node string) {
-		if _, labeled := instance.Labels[v0.NodeLabel(node)]; !labeled && node != "" {
-			nodes = append(nodes, node)
-		}
-	}
-	for _, node := range instance.Spec.Nodes {
-		add(node)
-	}
-	for _, value := range instance.Spec.DeviceUsage {
-		if owner, err := v0.ParseOwner(string(value)); err == nil {
-			add(owner.Node)
-		}
-	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes)
+	return slices.DeleteFunc(nodes.Of(instance), func(node string) bool {
+		_, labeled := instance.Labels[v0.NodeLabel(node)]
+		return labeled || node == ""
+	})
 }
 
 // addLabels adds the labels of the nodes that an Instance names and that exist. Package

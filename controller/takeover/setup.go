@@ -1,7 +1,6 @@
 package takeover
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,25 +19,16 @@ import (
 	"akri.sh/akri/internal/backoff"
 )
 
-// Defaults of [Options], and the limit of the back-off for a finalizer that keeps coming back.
 const (
-	// DefaultFinalizerDelay lets an agent of Akri that still runs clean up first.
-	DefaultFinalizerDelay = 10 * time.Second
-	// DefaultLabelDelay lets agents that have just started find their devices: they set
-	// the label themselves.
-	DefaultLabelDelay = 30 * time.Second
+	// FinalizerDelay lets an agent of Akri that still runs clean up first.
+	FinalizerDelay = 10 * time.Second
+	// LabelDelay lets agents that have just started find their devices: they set the label
+	// themselves.
+	LabelDelay = 30 * time.Second
 
+	// maxDelay limits the back-off for a finalizer that keeps coming back.
 	maxDelay = time.Hour
 )
-
-// Options are the delays; 0 is the default.
-type Options struct {
-	// FinalizerDelay is how long a finalizer of Akri is left alone. It doubles each
-	// time that an agent of Akri adds a finalizer again.
-	FinalizerDelay time.Duration
-	// LabelDelay is how long an Instance may name a node without its label.
-	LabelDelay time.Duration
-}
 
 // clients are for the requests of the package.
 type clients struct {
@@ -47,10 +37,9 @@ type clients struct {
 }
 
 // Setup adds the package's controllers to a manager whose scheme has Akri's kinds and
-// nodes.
-func Setup(mgr manager.Manager, options Options) error {
-	delay := cmp.Or(options.FinalizerDelay, DefaultFinalizerDelay)
-	labelDelay := cmp.Or(options.LabelDelay, DefaultLabelDelay)
+// nodes. A finalizer of Akri is left alone for a delay, which doubles each time that an agent of
+// Akri adds one again; an Instance may name a node without its label for the other delay.
+func Setup(mgr manager.Manager, delay, labelDelay time.Duration) error {
 	c := clients{cache: mgr.GetCache(), api: mgr.GetAPIReader(), client: mgr.GetClient()}
 	err := errors.Join(
 		setup(mgr, "takeover-configuration", func() *v0.Configuration { return &v0.Configuration{} }, delay, maxDelay,

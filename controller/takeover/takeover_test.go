@@ -88,7 +88,7 @@ func (w *world) must(err error) {
 }
 
 // run starts the controllers, which run until the test ends.
-func (w *world) run(options takeover.Options) {
+func (w *world) run(labelDelay time.Duration) {
 	w.T.Helper()
 	config := rest.CopyConfig(w.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -104,7 +104,7 @@ func (w *world) run(options takeover.Options) {
 	w.must(corev1.AddToScheme(scheme))
 	caching := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
 	w.StartManager(config, manager.Options{Scheme: scheme, Cache: caching}, func(_ context.Context, mgr manager.Manager) error {
-		return takeover.Setup(mgr, options)
+		return takeover.Setup(mgr, short, labelDelay)
 	})
 }
 
@@ -134,7 +134,7 @@ func TestFinalizersOfAkriAreRemoved(t *testing.T) {
 			[]byte(`[{"op":"add","path":"/metadata/finalizers/-","value":"node-c"},{"op":"add","path":"/metadata/finalizers/-","value":"x.io/f"}]`))
 		w.must(w.Patch(t.Context(), object, patch, client.FieldOwner("node-a-fin")))
 	}
-	w.run(takeover.Options{FinalizerDelay: short, LabelDelay: time.Hour})
+	w.run(time.Hour)
 	w.finalizers("node-c", "x.io/f")
 	if read := w.instance(); !slices.Equal(read.Spec.Nodes, []string{"node-a", "node-b"}) {
 		t.Errorf("the nodes are %v", read.Spec.Nodes)
@@ -146,7 +146,7 @@ func TestDeletedObjectsGo(t *testing.T) {
 	w := newWorld(t)
 	w.must(w.Delete(t.Context(), w.configuration))
 	w.must(w.Delete(t.Context(), w.instance()))
-	w.run(takeover.Options{FinalizerDelay: short, LabelDelay: time.Hour})
+	w.run(time.Hour)
 	w.Eventually("the objects are gone", func() string {
 		for _, object := range []client.Object{w.configuration, &v0.Instance{ObjectMeta: w.Meta(device.Name)}} {
 			if err := w.Get(t.Context(), client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
@@ -161,7 +161,7 @@ func TestDeletedObjectsGo(t *testing.T) {
 // a loop: each time, the finalizer is left alone for twice as long.
 func TestNoFightWithARunningAgent(t *testing.T) {
 	w := newWorld(t)
-	w.run(takeover.Options{FinalizerDelay: short, LabelDelay: time.Hour})
+	w.run(time.Hour)
 	const rounds = 4
 	began := time.Now()
 	for range rounds {
@@ -188,7 +188,7 @@ func TestLabels(t *testing.T) {
 	}
 	w.must(w.akri(nodes[1]).Own(t.Context(), device.Name, map[string]any{device.Name + "-0": nodes[1]}))
 	w.must(w.akri(nodes[1]).Leave(t.Context(), "cam", device)) // only the slot names it
-	w.run(takeover.Options{FinalizerDelay: short, LabelDelay: short})
+	w.run(short)
 	want := map[string]string{v0.NodeLabel(nodes[0]): "", v0.NodeLabel(nodes[1]): ""}
 	w.Eventually("the labels", func() string {
 		if got := w.instance().Labels; !maps.Equal(got, want) {

@@ -1,11 +1,9 @@
 package converge
 
 import (
-	"slices"
 	"testing"
 	"time"
 
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/inventory"
 )
 
@@ -14,33 +12,10 @@ var (
 	camera = inventory.Ref{Kind: "Service", Namespace: "ns", Name: "door-cam"}
 )
 
-// A pass that is not reported is continued by the next one.
-func TestUnreportedPasses(t *testing.T) {
-	entry := func(name, uid string) v0.ResourceStatus {
-		return v0.ResourceStatus{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: name, UID: uid}
-	}
-	r := &record{}
-	names := func(recorded ...v0.ResourceStatus) []string {
-		var names []string
-		for _, found := range r.complete(recorded) {
-			names = append(names, found.Name+" "+found.UID)
-		}
-		return names
-	}
-	r.report([]v0.ResourceStatus{entry("a", "1"), entry("failed", "")}, false)
-	if got, want := names(entry("a", ""), entry("b", "2")), []string{"a 1", "b 2"}; !slices.Equal(got, want) {
-		t.Errorf("the inventory is %v, want %v", got, want)
-	}
-	r.report(nil, true)
-	if got, want := names(entry("b", "2")), []string{"b 2"}; !slices.Equal(got, want) {
-		t.Errorf("after a report, the inventory is %v, want %v", got, want)
-	}
-}
-
 // Objects are remembered until they are deleted. One that others delete again and again
 // takes the place of the former one.
 func TestAppliedObjects(t *testing.T) {
-	r := &record{}
+	r := &History{}
 	r.apply(camera, "1", "")
 	r.apply(camera, "1", "1")
 	if !r.hasApplied("1") || r.hasApplied("2") {
@@ -57,7 +32,7 @@ func TestAppliedObjects(t *testing.T) {
 
 // Repairs are slowed down after a burst, for each object alone, until it is calm.
 func TestDisputes(t *testing.T) {
-	r, other := &record{}, inventory.Ref{Kind: "Service", Namespace: "ns", Name: "garden-cam"}
+	r, other := &History{}, inventory.Ref{Kind: "Service", Namespace: "ns", Name: "garden-cam"}
 	for range Burst {
 		if wait := r.wait(camera, noon); wait != 0 {
 			t.Fatalf("must wait %v", wait)

@@ -3,12 +3,10 @@ package converge
 import (
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/internal/backoff"
 )
@@ -31,35 +29,12 @@ const (
 	healthyAfter     = 10 * time.Minute
 )
 
-// memory holds one record for each parent.
-type memory struct {
-	mu      sync.Mutex
-	records map[types.UID]*record
-}
-
-// of returns the record of a parent. Only one pass at a time has it, so it has no lock.
-func (m *memory) of(parent types.UID) *record {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.records[parent] == nil {
-		m.records[parent] = &record{}
-	}
-	return m.records[parent]
-}
-
-func (m *memory) forget(parent types.UID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.records, parent)
-}
-
-// record is what this process knows about a parent and its objects that neither the
-// parent's inventory nor the watches say, or that they do not prove.
-type record struct {
+// History is what this process knows about a parent and its objects that neither the
+// parent's inventory nor the watches say, or that they do not prove. At first it is empty. It
+// is for one pass at a time.
+type History struct {
 	// applied are the UIDs of the objects that were applied.
 	applied []types.UID
-	// unreported are the entries that were applied in passes without a report.
-	unreported []v0.ResourceStatus
 	// disputes are about objects that other clients have changed lately.
 	disputes map[inventory.Ref]*dispute
 	pods     replacements
@@ -74,73 +49,53 @@ type dispute struct {
 }
 
 // hasApplied reports whether an object was applied for the parent.
-func (r *record) hasApplied(object types.UID) bool { return slices.Contains(r.applied, object) }
+func (h *History) hasApplied(object types.UID) bool { return slices.Contains(h.applied, object) }
 
 // apply records that an object was applied. former is the UID in its recorded entry:
 // another one is that of an object that was deleted.
-func (r *record) apply(object inventory.Ref, uid, former types.UID) {
-	if found := r.disputes[object]; found != nil {
+func (h *History) apply(object inventory.Ref, uid, former types.UID) {
+	if found := h.disputes[object]; found != nil {
 		found.changed = 0
 	}
 	if former != uid {
-		r.drop(former)
+		h.drop(former)
 	}
-	if !r.hasApplied(uid) {
-		r.applied = append(r.applied, uid)
+	if !h.hasApplied(uid) {
+		h.applied = append(h.applied, uid)
 	}
 }
 
 // drop forgets an object that was deleted.
-func (r *record) drop(object types.UID) {
-	r.applied = slices.DeleteFunc(r.applied, func(uid types.UID) bool { return uid == object })
+func (h *History) drop(object types.UID) {
+	h.applied = slices.DeleteFunc(h.applied, func(uid types.UID) bool { return uid == object })
 }
 
 // about returns the dispute about an object, which begins now if there is none.
-func (r *record) about(object inventory.Ref, now time.Time) *dispute {
-	if r.disputes == nil {
-		r.disputes = map[inventory.Ref]*dispute{}
+func (h *History) about(object inventory.Ref, now time.Time) *dispute {
+	if h.disputes == nil {
+		h.disputes = map[inventory.Ref]*dispute{}
 	}
-	if r.disputes[object] == nil {
-		r.disputes[object] = &dispute{}
+	if h.disputes[object] == nil {
+		h.disputes[object] = &dispute{}
 	}
-	r.disputes[object].latest = now
-	return r.disputes[object]
+	h.disputes[object].latest = now
+	return h.disputes[object]
 }
 
 // calm forgets the disputes that are over.
-func (r *record) calm(now time.Time) {
-	maps.DeleteFunc(r.disputes, func(_ inventory.Ref, found *dispute) bool { return found.over(now) == 0 })
+func (h *History) calm(now time.Time) {
+	maps.DeleteFunc(h.disputes, func(_ inventory.Ref, found *dispute) bool { return found.over(now) == 0 })
 }
 
 // over returns how long it takes until a dispute is over if the object is not changed again.
 func (d *dispute) over(now time.Time) time.Duration { return max(Calm-now.Sub(d.latest), 0) }
 
 // wait returns how long the next repair of an object must wait: 0 if it may be made now.
-func (r *record) wait(object inventory.Ref, now time.Time) time.Duration {
-	if found := r.disputes[object]; found != nil && found.repairs >= Burst {
+func (h *History) wait(object inventory.Ref, now time.Time) time.Duration {
+	if found := h.disputes[object]; found != nil && found.repairs >= Burst {
 		return max(interval-now.Sub(found.latest), 0)
 	}
 	return 0
-}
-
-// report records the inventory after a pass. If the pass is not reported, the next
-// one starts from this inventory.
-func (r *record) report(resources []v0.ResourceStatus, reported bool) {
-	r.unreported = nil
-	if !reported {
-		r.unreported = slices.DeleteFunc(slices.Clone(resources), func(entry v0.ResourceStatus) bool { return entry.UID == "" })
-	}
-}
-
-// complete returns a recorded inventory with the entries that were not reported.
-func (r *record) complete(recorded []v0.ResourceStatus) []v0.ResourceStatus {
-	if len(r.unreported) == 0 {
-		return recorded
-	}
-	all := inventory.Index(append(slices.Clone(recorded), r.unreported...))
-	completed := slices.Collect(maps.Values(all))
-	inventory.Sort(completed)
-	return completed
 }
 
 // replacements is the recent history of a parent's Pods that have terminated.
