@@ -141,7 +141,7 @@ func withoutLabels(value any) any {
 
 // Mapping returns the mapping of the kind of an object that a template renders. Its errors are
 // problems of the template.
-func Mapping(mapper meta.RESTMapper, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+func Mapping(mapper Mapper, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	switch {
 	case meta.IsNoMatchError(err):
