@@ -171,7 +171,7 @@ proofs: kubernetes # without the race detector: speed is measured, and models ru
 DURATION ?= 10m
 SEED := $(or $(SEED),$(shell date +%s))
 FUZZERS := templating:FuzzRender templating:FuzzCompile discovery/udev/details:FuzzParseRule discovery/onvif/wsdiscovery:FuzzParse \
-	discovery/onvif/soap:FuzzAnswer discovery/opcua/uatcp:FuzzConnection discovery/mdns/browse:FuzzMachine
+	discovery/onvif/soap:FuzzChallenge discovery/opcua/uatcp:FuzzConnection discovery/mdns/browse:FuzzMachine
 .PHONY: soak soak-schedules soak-fuzz soak-kills soak-churn soak-tenant soak-hostile soak-handlers
 soak: export AKRI_SOAK := $(DURATION)
 soak: export AKRI_SEED := $(SEED)

@@ -102,7 +102,7 @@ func (r *parentReconciler) setup(ctx context.Context, mgr manager.Manager, worke
 	}
 	definitions := mapper.Watch(ctx, r.cache, func(resource schema.GroupResource, deleted bool) {
 		r.informers.Forget(resource, deleted)
-		r.requeueUsers(ctx, mgr, resource.Group)
+		r.requeueUsers(ctx, r.cache, resource.Group)
 	})
 	return errors.Join(definitions,
 		add("instance", templating.InstanceLevel, instanceReconciler{r},

@@ -6,22 +6,22 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/ownership"
 )
 
 // requeueUsers requeues the Configurations with a template of an API group, in which a
-// CustomResourceDefinition was created, deleted or changed, and their Instances. If this replica
-// does not work yet, or the cache has not started, their own events follow.
-func (m *memory) requeueUsers(ctx context.Context, mgr manager.Manager, apiGroup string) {
-	select {
-	case <-mgr.Elected():
-	default:
+// CustomResourceDefinition was created, deleted or changed, and their Instances. As long as
+// nothing is known about any parent, because this replica is not the leader or has just become
+// it, all of them are queued anyway.
+func (m *memory) requeueUsers(ctx context.Context, cache client.Reader, apiGroup string) {
+	m.mu.Lock()
+	idle := len(m.records) == 0
+	m.mu.Unlock()
+	if idle {
 		return
 	}
-	cache := mgr.GetCache()
 	var configurations v0.ConfigurationList
 	if cache.List(ctx, &configurations, client.UnsafeDisableDeepCopy) != nil {
 		return

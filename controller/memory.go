@@ -58,9 +58,10 @@ type record struct {
 	written  time.Time // zero if there was no write
 	// judged reports that the conditions changed with that write.
 	judged bool
-	// held is a status that was computed but not written yet, first at since; or nil.
+	// held is a status that was not written yet, or nil: one that was computed, first at since,
+	// or the stored one with the inventory of a pass that computed none.
 	held  *status
-	since time.Time
+	since time.Time // zero if none was computed
 
 	// failures counts the passes in a row with problems that may heal.
 	failures int
@@ -183,8 +184,8 @@ func (r *record) awaits(version string, now time.Time) bool {
 	return metadata.IsNewer(r.expected, version) && now.Sub(r.written) < expectationTimeout
 }
 
-// keep keeps what a pass has applied that reports nothing, if anything, for the next one to
-// start from. It leaves out what could not be created.
+// keep keeps the inventory of a pass that writes no status, so that the next pass starts from
+// it. It leaves out what could not be created.
 func (m *memory) keep(p *pass, applied []v0.ResourceStatus) {
 	before := inventory.Index(p.base.Resources)
 	applied = slices.DeleteFunc(applied, func(entry v0.ResourceStatus) bool {
@@ -192,14 +193,17 @@ func (m *memory) keep(p *pass, applied []v0.ResourceStatus) {
 	})
 	if len(applied) > 0 && !slices.Equal(applied, p.base.Resources) {
 		held := status{Conditions: p.stored.Conditions, Resources: applied, Fields: p.base.Fields}
-		m.update(p.parent, func(known *record) { known.hold(held, progress, time.Now()) })
+		m.update(p.parent, func(known *record) { known.held = &held })
 	}
 }
 
-// hold keeps a status that differs from the stored one, and returns how long it may wait
-// before it is written, 0 for not at all. It is kept until it is written: the write may fail.
+// reported records that the API server has the status that was computed last.
+func (r *record) reported() { r.held, r.since = nil, time.Time{} }
+
+// hold keeps a computed status that differs from the stored one, and returns how long it may
+// wait before it is written, 0 for not at all. It is kept until it is written: the write may fail.
 func (r *record) hold(held status, pace pace, now time.Time) time.Duration {
-	if r.held == nil {
+	if r.since.IsZero() {
 		r.since = now
 	}
 	r.held = &held

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -108,6 +109,24 @@ func TestExpectations(t *testing.T) {
 				t.Errorf("waits: %t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+// A pass that is not reported is continued by the next one.
+func TestUnreportedPasses(t *testing.T) {
+	m := newTestMemory(t)
+	entry := func(name, uid string) v0.ResourceStatus {
+		return v0.ResourceStatus{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: name, UID: uid}
+	}
+	p := &pass{parent: parentNamed(templating.InstanceLevel, "cam", "cam-1")}
+	p.base.Resources = []v0.ResourceStatus{entry("announced", "")}
+	p.stored.Conditions = []metav1.Condition{{Type: v0.ConditionReady}}
+	m.observe(t.Context(), p.parent, nil)
+	m.keep(p, []v0.ResourceStatus{entry("announced", ""), entry("applied", "1"), entry("failed", "")})
+	known := m.get(p.parent)
+	if known.held == nil || !slices.Equal(known.held.Resources, []v0.ResourceStatus{entry("announced", ""), entry("applied", "1")}) ||
+		len(known.held.Conditions) != 1 || !known.since.IsZero() {
+		t.Errorf("the next pass starts from %+v, computed at %v", known.held, known.since)
 	}
 }
 

@@ -73,7 +73,7 @@ func (r *parentReconciler) report(ctx context.Context, kind parentKind, p *pass,
 	}
 	now := status{Conditions: merge(p.stored.Conditions, conditions), Resources: outcome.Resources, Fields: fields}
 	if equality.Semantic.DeepEqual(p.stored, now) {
-		r.update(p.parent, func(known *record) { known.held = nil })
+		r.update(p.parent, (*record).reported)
 	} else {
 		r.update(p.parent, func(known *record) { wait = known.hold(now, p.paceOf(now), time.Now()) })
 		if wait > 0 {
@@ -137,7 +137,8 @@ func (r *parentReconciler) write(ctx context.Context, p *pass, now status) error
 	if err == nil && version != "" { // otherwise it no longer exists
 		judged := !equality.Semantic.DeepEqual(p.stored.Conditions, now.Conditions)
 		r.update(p.parent, func(known *record) {
-			known.expected, known.written, known.judged, known.held = version, time.Now(), judged, nil
+			known.expected, known.written, known.judged = version, time.Now(), judged
+			known.reported()
 		})
 	}
 	return err

@@ -379,3 +379,28 @@ func (w *world) exists(object schemaObject) bool {
 	}
 	return err == nil
 }
+
+// A Configuration that a finalizer keeps is reviewed until it has gone: its spec
+// cannot be changed to what its author may not create.
+func TestEditingATerminatingConfiguration(t *testing.T) {
+	w := newWorld(t)
+	w.guard()
+	w.grant("eve", configurations)
+	eve := w.as("eve")
+	text := configuration("", "")
+	held := strings.Replace(text, "{name: cam}", "{name: cam, finalizers: [example.com/held]}", 1)
+	if err := eve.apply(held); err != nil {
+		t.Fatal(err)
+	}
+	api := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.Namespace)
+	if err := api.Delete(t.Context(), "cam", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, eve.apply(strings.Replace(held, "instanceBrokerResources: []", "instanceBrokerResources: ["+aPod+"]", 1)),
+		`user "eve" may not create, delete, patch pods`)
+	expect(t, eve.apply(held+"  brokerProperties: {K: v}\n"), "") // takes nothing that eve lacks
+	expect(t, eve.apply(text), "")                                // removes the finalizer
+	if _, err := api.Get(t.Context(), "cam", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the Configuration is still there: %v", err)
+	}
+}

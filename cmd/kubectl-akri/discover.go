@@ -167,10 +167,11 @@ func (o *discoverOptions) run(command *cobra.Command, streams cli.Streams, args 
 		return err
 	}
 	if len(found.Instances) == 0 {
-		if found.System, err = api.facts.System(context.WithoutCancel(ctx), ""); err != nil {
+		found.System, err = api.facts.System(context.WithoutCancel(ctx), "")
+		defer printNotes(streams, found.System.Unread)
+		if err != nil {
 			return err
 		}
-		defer printNotes(streams, found.System.Unread)
 	}
 	found.ConcludeDiscovery(o.node)
 	if err := o.output.Print(streams.Out, found, found.Discovered); err != nil || len(found.Instances) > 0 {

@@ -44,14 +44,14 @@ func (a access) showNodes(ctx context.Context, streams cli.Streams, output cli.O
 		return err
 	}
 	facts, err := api.facts.Nodes(ctx, a.flags.Context.Namespace, api.namespace)
+	notes := facts.Unread
+	defer func() { printNotes(streams, notes) }()
 	if err != nil {
 		return err
 	}
-	notes := facts.Unread
 	for _, problem := range facts.Problems(view.Controller, view.Agent, view.Webhook) {
 		notes = append(notes, problem.Cause+"\n  → "+problem.Hint)
 	}
-	defer printNotes(streams, notes)
 	reports := facts.Reports()
 	if len(names) > 0 {
 		reports = slices.DeleteFunc(reports, func(r view.NodeReport) bool { return r.Node != names[0] })

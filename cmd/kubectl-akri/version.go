@@ -76,10 +76,10 @@ func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, t
 		return err
 	}
 	system, err := api.facts.System(ctx, to.Namespace)
+	printNotes(streams, system.Unread)
 	if err != nil {
 		return err
 	}
-	printNotes(streams, system.Unread)
 	to.Namespace = cmp.Or(to.Namespace, facts.Namespace)
 	for _, problem := range system.Problems(view.Controller, view.Agent, view.Webhook) {
 		to.Notes = append(to.Notes, problem.Cause)

@@ -19,7 +19,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// A status is written unless there is an error. A version counts only if it is the parent's.
+// Without an error, the parent has the status or no longer exists. A version counts only if it is the parent's.
 func TestPatchStatus(t *testing.T) {
 	w := newWorld(t)
 	configurations := w.dynamic.Resource(v0.ConfigurationResource).Namespace(w.namespace)

@@ -21,7 +21,7 @@ import (
 )
 
 // Object is the part of an object in the API server that is kept. It is immutable.
-// There may be tens of thousands, so it has no field for what planning does not need.
+// There may be tens of thousands, so it has few fields.
 type Object struct {
 	Namespace, Name string
 	ResourceVersion string

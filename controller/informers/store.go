@@ -97,22 +97,38 @@ func (s *store) Replace(objects []any, version string) error {
 		exist[now.(*Object).name()] = now.(*Object)
 	}
 	s.mu.Lock()
-	known, restored := maps.Clone(s.objects), metadata.IsNewer(s.delivered, version)
-	s.mu.Unlock()
-	for name, object := range known {
-		switch {
-		case restored: // etcd, from a backup: all versions are older now
-			s.remove(name, object.ResourceVersion)
-		case exist[name] == nil:
-			s.remove(name, version)
+	var changed []*Object
+	if metadata.IsNewer(s.delivered, version) { // etcd was restored from a backup: all versions are older now
+		changed = slices.AppendSeq(slices.Collect(maps.Values(s.objects)), maps.Values(exist))
+		clear(s.objects)
+		clear(s.byParent)
+		for name, now := range exist {
+			if now.ours() {
+				s.put(name, now)
+			}
 		}
+	}
+	s.mu.Unlock()
+	for _, object := range changed {
+		s.notify(object.Parent)
 	}
 	for _, now := range exist {
 		s.observe(now)
 	}
+	// Answers to applies that arrive from now on are older than the list, or stay. Those that have
+	// arrived are compared with it.
 	s.mu.Lock()
+	var missing []types.NamespacedName
+	for name := range s.objects {
+		if exist[name] == nil {
+			missing = append(missing, name)
+		}
+	}
 	s.delivered = version
 	s.mu.Unlock()
+	for _, name := range missing {
+		s.remove(name, version)
+	}
 	s.gone(func(name types.NamespacedName) bool { return exist[name] == nil }) // what was never seen may be gone, too
 	s.listed()
 	return nil

@@ -228,6 +228,27 @@ func TestLateAnswers(t *testing.T) {
 	}
 }
 
+// It may also arrive while the store takes a list in.
+func TestAnswersDuringAList(t *testing.T) {
+	for title, list := range map[string][]any{"an object is new": {labelled("b", 60, owned)}, "one is missing": nil} {
+		s, notified := memoryStore()
+		if list == nil {
+			must(t, s.Replace([]any{labelled("b", 40, owned)}, "40"))
+		}
+		*notified = nil
+		s.notify = func(parent ownership.Parent) {
+			*notified = append(*notified, parent)
+			if len(*notified) == 1 {
+				s.record(Trim(labelled("a", 50, applied, owned)), true)
+			}
+		}
+		must(t, s.Replace(list, "70"))
+		if object, found := s.get(types.NamespacedName{Namespace: "ns", Name: "a"}); found || len(*notified) != 2 {
+			t.Errorf("%s: %+v still counts, notified %v", title, object, *notified)
+		}
+	}
+}
+
 // The content of an object is written by anyone. It cannot crash the process.
 func TestPanicsAreContained(t *testing.T) {
 	s, notified := memoryStore()

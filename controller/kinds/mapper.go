@@ -34,8 +34,8 @@ type Mapper struct {
 	// known are the mappings that were found, by the kind as it was asked for: the version
 	// may be empty.
 	known map[schema.GroupVersionKind]*meta.RESTMapping
-	// changed is when a CustomResourceDefinition has last changed, and groups when one of each
-	// API group has.
+	// changed is when a CustomResourceDefinition has last changed, and groups has the same for
+	// each API group, as long as that is recent.
 	changed time.Time
 	groups  map[string]time.Time
 
@@ -62,11 +62,12 @@ func (m *Mapper) Changed(group string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changed = time.Now()
+	maps.DeleteFunc(m.groups, func(_ string, at time.Time) bool { return m.changed.Sub(at) > 2*settling })
 	m.groups[group] = m.changed
 	maps.DeleteFunc(m.known, func(kind schema.GroupVersionKind, _ *meta.RESTMapping) bool { return kind.Group == group })
 }
 
-// RESTMapping returns the mapping of a kind, in one of the versions or, if there are none, in the
+// RESTMapping returns the mapping of a kind, in one of the versions or, if none is given, in the
 // preferred one. The caller must not change it. The error is a NoMatch error if the API server
 // does not serve the kind.
 func (m *Mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {

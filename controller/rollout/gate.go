@@ -51,8 +51,8 @@ func (g *Gate) SetInstances(configuration types.UID, namespace string, instances
 	g.open(group)
 }
 
-// TryAcquire reports whether an Instance, which is ready or not, may be changed now. If so, it
-// counts as unavailable until [Gate.Report] records otherwise; if not, it is woken when it is
+// TryAcquire reports whether an Instance may be changed now; ready is whether it is ready now. If
+// it may be changed, it counts as unavailable until [Gate.Report] records otherwise; if not, it is woken when it is
 // its turn. An Instance that is unavailable anyway always passes.
 func (g *Gate) TryAcquire(configuration types.UID, instance string, ready bool, limit intstr.IntOrString) bool {
 	g.mu.Lock()

@@ -16,8 +16,8 @@ import (
 	"akri.sh/akri/controller/nodes"
 )
 
-// unlabeledNodes returns the nodes that an Instance says see it, or have a slot of it,
-// although it does not have their label. Their agents do not know the Instance.
+// unlabeledNodes returns the names of nodes that see an Instance or have a slot of it, as it
+// says, although it does not have their label. If they exist, their agents do not know the Instance.
 func unlabeledNodes(instance *v0.Instance) []string {
 	if instance.DeletionTimestamp != nil {
 		return nil

@@ -37,17 +37,17 @@ type clients struct {
 }
 
 // Setup adds the package's controllers to a manager whose scheme has Akri's kinds and
-// nodes. A finalizer of Akri is left alone for a delay, which doubles each time that an agent of
-// Akri adds one again; an Instance may name a node without its label for the other delay.
-func Setup(mgr manager.Manager, delay, labelDelay time.Duration) error {
+// nodes. A finalizer of Akri is left alone for finalizerDelay, which doubles each time that an
+// agent of Akri adds one again. An Instance may name a node without its label for labelDelay.
+func Setup(mgr manager.Manager, finalizerDelay, labelDelay time.Duration) error {
 	c := clients{cache: mgr.GetCache(), api: mgr.GetAPIReader(), client: mgr.GetClient()}
 	err := errors.Join(
-		setup(mgr, "takeover-configuration", func() *v0.Configuration { return &v0.Configuration{} }, delay, maxDelay,
+		setup(mgr, "takeover-configuration", func() *v0.Configuration { return &v0.Configuration{} }, finalizerDelay, maxDelay,
 			func(configuration *v0.Configuration) bool { return mayHaveFinalizer(configuration) },
 			func(ctx context.Context, configuration *v0.Configuration) error {
 				return c.removeFinalizers(ctx, configuration)
 			}),
-		setup(mgr, "takeover-instance", func() *v0.Instance { return &v0.Instance{} }, delay, maxDelay,
+		setup(mgr, "takeover-instance", func() *v0.Instance { return &v0.Instance{} }, finalizerDelay, maxDelay,
 			func(instance *v0.Instance) bool { return mayHaveFinalizer(instance) },
 			func(ctx context.Context, instance *v0.Instance) error { return c.removeFinalizers(ctx, instance) }),
 		setup(mgr, "takeover-label", func() *v0.Instance { return &v0.Instance{} }, labelDelay, labelDelay,

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -212,6 +213,21 @@ func crowded(instances []object, running []user) (violations []string) {
 		}
 	}
 	return violations
+}
+
+func TestCrowded(t *testing.T) {
+	var instance object
+	instance.Spec.Capacity, instance.Spec.BrokerProperties = 1, map[string]string{property: "cam"}
+	has := func(device string) user { return user{devices: []string{device}} }
+	for devices, want := range map[string]int{"": 0, "cam": 0, "cam door": 0, "cam cam": 1, "cam door cam": 1} {
+		var running []user
+		for device := range strings.FieldsSeq(devices) {
+			running = append(running, has(device))
+		}
+		if found := crowded([]object{instance}, running); len(found) != want {
+			t.Errorf("containers with %q: %q, want %d violations", devices, found, want)
+		}
+	}
 }
 
 // usersAmong returns the containers that have the device of an Instance.

@@ -29,9 +29,6 @@ const EmbeddedSuffix = ".embedded"
 const (
 	maxEndpoints     = 1000
 	maxRefusalLength = 512
-	// minSharedInterval is the time between two changes of whether a handler's devices are
-	// shared: its streams are opened, and its Instances created, again.
-	minSharedInterval = time.Minute
 	// refusalInterval is how long the reason of a refusal counts rather than another one.
 	refusalInterval = time.Minute
 	// forgetRefusalAfter is longer than the kubelet waits until it starts a handler again that
@@ -39,11 +36,7 @@ const (
 	forgetRefusalAfter = 2 * ForgetAfter
 )
 
-var (
-	errTooMany = errors.New("too many discovery handlers are registered: wait five minutes until offline ones are forgotten")
-	errFlips   = errors.New("the handler has changed less than a minute ago whether its devices are shared, for which all of its " +
-		"Instances are created again: register again later, and always with the same value")
-)
+var errTooMany = errors.New("too many discovery handlers are registered: wait five minutes until offline ones are forgotten")
 
 // Entry is a known endpoint.
 type Entry struct {
@@ -113,8 +106,8 @@ func (r *Registry) Register(entry Entry) error {
 		return err
 	}
 	r.mu.Lock()
-	known, isKnown := r.records[entry.Endpoint]
-	if !isKnown {
+	known := r.records[entry.Endpoint]
+	if known == nil {
 		if len(r.records) >= maxEndpoints {
 			r.mu.Unlock()
 			return errTooMany
@@ -125,16 +118,9 @@ func (r *Registry) Register(entry Entry) error {
 	if known.static {
 		entry.Shared = known.shared // the operator decides
 	}
-	changed, now := known.shared != entry.Shared, time.Now()
-	if changed && isKnown {
-		if now.Sub(known.changedAt) < minSharedInterval {
-			r.mu.Unlock()
-			return errFlips
-		}
-		known.changedAt = now
-	}
+	changed := known.shared != entry.Shared
 	delete(r.refusals, entry.Name)
-	known.registered(entry.Shared, now)
+	known.registered(entry.Shared, time.Now())
 	if changed {
 		r.save()
 	}

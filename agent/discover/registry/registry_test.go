@@ -119,25 +119,18 @@ func TestRegistrations(t *testing.T) {
 	}
 }
 
-// A handler that registers all the time does so at a bounded rate, whatever changes. How its
-// devices are seen changes once a minute: its Instances are created again for that.
+// A handler that registers all the time does so at a bounded rate, whatever changes.
 func TestRegistrationsAreBounded(t *testing.T) {
 	directory := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		registry, changes := New(directory, anywhere, slog.New(slog.DiscardHandler)), 0
-		registry.Subscribe(func(_ Endpoint, known bool) {
-			if !known {
-				changes++
-			}
-		})
-		service := newRegistrationService(registry)
-		const seconds = 130
+		service := newRegistrationService(New(directory, anywhere, slog.New(slog.DiscardHandler)))
+		const seconds = 10
 		began, registrations := time.Now(), 0
 		for ; time.Since(began) < seconds*time.Second; registrations++ {
 			_, err := service.RegisterDiscoveryHandler(t.Context(), &protocol.RegisterDiscoveryHandlerRequest{
 				Name: "udev", Endpoint: "/run/udev.sock", Shared: registrations%2 == 0,
 			})
-			if err != nil && !strings.Contains(err.Error(), "always with the same value") {
+			if err != nil {
 				t.Fatal(err)
 			}
 			if registrations > 10*(registrationBurst+seconds*registrationRate) {
@@ -146,9 +139,6 @@ func TestRegistrationsAreBounded(t *testing.T) {
 		}
 		if most := registrationBurst + seconds*registrationRate + 1; registrations > most || registrations < registrationBurst {
 			t.Errorf("%d registrations in %d seconds, want up to %d", registrations, seconds, most)
-		}
-		if changes != 4 { // at first, at once, and after each minute
-			t.Errorf("%d changes in %d seconds", changes, seconds)
 		}
 	})
 }
@@ -194,9 +184,9 @@ func TestAnOfflineHandlerIsForgotten(t *testing.T) {
 			t.Fatalf("notified of %v, want each registration", notified)
 		}
 		go registry.Run(t.Context())
-		stream := registry.Opened(entry.Endpoint)
+		ended := registry.Opened(entry.Endpoint)
 		time.Sleep(time.Hour)
-		stream(true)
+		ended(true)
 		time.Sleep(ForgetAfter - time.Second)
 		synctest.Wait()
 		if known := registry.Snapshot(); len(known) != 1 || known[0].State != Offline {
@@ -247,11 +237,11 @@ func TestAStreamOfAForgottenHandlerIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := New(t.TempDir(), anywhere, slog.New(slog.DiscardHandler))
 		entry := Entry{Endpoint: Endpoint{Name: "udev", Address: "/run/udev.sock"}}
-		stream := registry.Opened(entry.Endpoint) // not known
+		ended := registry.Opened(entry.Endpoint) // not known
 		if err := registry.Register(entry); err != nil {
 			t.Fatal(err)
 		}
-		stream(false)
+		ended(false)
 		if streams := registry.records[entry.Endpoint].streams; streams != 0 {
 			t.Errorf("%d streams are open, want 0", streams)
 		}

@@ -139,10 +139,7 @@ func (s *registrationService) RegisterDiscoveryHandler(
 		s.registry.refuse(request.GetName(), err, time.Now())
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	switch err := s.registry.Register(entry); {
-	case errors.Is(err, errFlips): // the node has the handler
-		return nil, status.Error(codes.ResourceExhausted, err.Error())
-	case err != nil:
+	if err := s.registry.Register(entry); err != nil {
 		s.registry.refuse(request.GetName(), err, time.Now())
 		code := codes.PermissionDenied
 		if errors.Is(err, errTooMany) {

@@ -24,9 +24,8 @@ var States = []State{Waiting, Active, Offline}
 
 // record is the state machine of an endpoint.
 type record struct {
-	shared    bool
-	changedAt time.Time // of shared, since the endpoint is known
-	streams   int
+	shared  bool
+	streams int
 	// offlineSince is the time when the endpoint first did not answer; zero if it is
 	// not known to be offline.
 	offlineSince time.Time

@@ -36,8 +36,8 @@ func (s *Server) warnOfInstance(name types.NamespacedName, subject, reason, mess
 }
 
 // warnOfRefusal emits the refusal of a call. The kubelet shows the reason in the
-// status of the Pod, which is often deleted soon. Calls for a group are one series, as are
-// those that name IDs which are not in the last list, of which there are none here.
+// status of the Pod, which is often deleted soon. Calls for a group are one series. So are
+// those without ids, which name one that is not in the last list.
 func (s *Server) warnOfRefusal(of slots.Resource, ids []int, err error) {
 	subject, what := "unlisted", v0.ResourceName(of.Name)
 	if len(ids) > 0 {
@@ -47,7 +47,12 @@ func (s *Server) warnOfRefusal(of slots.Resource, ids []int, err error) {
 			subject = ""
 		}
 	}
-	s.warnOfResource(of.Name, subject, reasonRefused, fmt.Sprintf("node %s did not give %s to a container: %v", s.options.NodeName, what, err))
+	message := fmt.Sprintf("node %s did not give %s to a container: %v", s.options.NodeName, what, err)
+	if !of.Group {
+		s.warnOfInstance(s.devices.nameOf(of.Name), subject, reasonRefused, message)
+	} else if object, found := s.configuration(of.Name); found { // even if an Instance has the same name
+		s.events.Warn(object, subject, reasonRefused, message)
+	}
 }
 
 // warnOfReport emits a report as an Event of the Instance. An ID of a group that no slot has is

@@ -3,13 +3,14 @@
 //
 // A [Machine] is one node's view of the field deviceUsage of its Instances. It
 // receives Events (what this node observed) and returns Commands (what this node
-// should do). Its caller carries them out and reports their results as further
+// should do), and answers questions, such as which IDs the kubelet had better choose. Its caller carries them out and reports their results as further
 // events, in any order or never. A slot is given through the resource of its Instance,
 // or through that of the Configuration, whose virtual IDs the machine maps to slots of
 // different Instances when they are allocated.
 //
 // Read events.go and commands.go, then slot.go (what is known), allocate.go (a call,
-// from the request to the answer), mapping.go and groups.go (virtual IDs), record.go
+// from the request to the answer), mapping.go and groups.go (virtual IDs), prefer.go
+// (what the kubelet had better choose), record.go
 // (what the API server says), release.go (what the kubelet says), list.go (how IDs
 // leave a list), retry.go (what could not be written), then testdata. model_test.go runs nodes, kubelets and an API
 // server with random faults: 1000 schedules in each check; in make full 100000, and
@@ -24,7 +25,7 @@
 // slot, even one from before the Instance was known. A virtual ID does not name it:
 // observations must list the ID for five seconds, after which a record is no longer taken
 // to be old. An event costs what it concerns: one Instance and, if its offer changes, its
-// group.
+// group. An observation concerns all.
 //
 // Never: a clock, a goroutine, a client, a lock. Time enters through [Ticked], as
 // the time since the caller started. A Machine is not safe for concurrent use.

@@ -52,8 +52,8 @@ func (m *Machine) Step(e Event) []Command {
 // Generation returns the value of Since for an observation that begins now.
 func (m *Machine) Generation() Generation { return m.generation }
 
-// Edits counts how often somebody else has changed the owner of a slot of this node, or made
-// it one: an observation is then due.
+// Edits counts how often the owner of a slot of this node was changed, or became this node,
+// other than by a result that the machine waited for: an observation is then due.
 func (m *Machine) Edits() int { return m.edits }
 
 // Uses returns the IDs through which this node owns slots, sorted. A virtual ID is

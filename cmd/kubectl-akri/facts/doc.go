@@ -1,4 +1,5 @@
-// Package facts reads from a cluster what kubectl akri tree, why, explain, nodes and check show.
+// Package facts reads from a cluster what kubectl akri tree, why, explain, nodes, check and other
+// commands show.
 //
 // A [Reader] reads the objects; the types, conclusions and texts are those of package view.
 //

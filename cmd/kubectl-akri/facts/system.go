@@ -14,28 +14,27 @@ import (
 )
 
 // System returns what tells about Akri itself, and the nodes. Without a namespace, Akri is
-// searched in all of them, or else where it is installed unless someone chose another.
+// searched in all of them, or else where it is installed unless someone chose another. With an
+// error, the result says what could not be read.
 func (r Reader) System(ctx context.Context, namespace string) (*view.System, error) {
 	c := reading{Reader: r}
 	system, err := c.system(ctx, namespace)
-	if err != nil {
-		return nil, err
-	}
 	system.Unread = c.unread
-	return system, nil
+	return system, err
 }
 
 // Nodes returns what tells about the agents of an Akri in a namespace, or in all of them. If
-// only one namespace of devices may be read, it is that of the user.
+// only one namespace of devices may be read, it is that of the user. With an error, the result
+// says what could not be read.
 func (r Reader) Nodes(ctx context.Context, akri, users string) (*view.NodeFacts, error) {
 	c := reading{Reader: r}
-	system, err := c.system(ctx, akri)
-	if err != nil {
-		return nil, err
+	found := &view.NodeFacts{}
+	var err error
+	if found.System, err = c.system(ctx, akri); err == nil {
+		found.Instances, found.Configurations, _, err = c.devices(ctx, users)
 	}
-	instances, configurations, _, err := c.devices(ctx, users)
-	system.Unread = c.unread
-	return &view.NodeFacts{System: system, Instances: instances, Configurations: configurations}, err
+	found.Unread = c.unread
+	return found, err
 }
 
 func (c *reading) system(ctx context.Context, namespace string) (*view.System, error) {
@@ -48,7 +47,7 @@ func (c *reading) system(ctx context.Context, namespace string) (*view.System, e
 		all, err := c.everywhere(ctx, things, list, cmp.Or(namespace, Namespace), client.InNamespace(namespace),
 			client.MatchingLabels{"app.kubernetes.io/part-of": "akri"})
 		if s.Searched = s.Searched && all; err != nil {
-			return nil, err
+			return s, err
 		}
 	}
 	for i := range deployments.Items {

@@ -287,9 +287,10 @@ func (f *Facts) Devices() []v0.Instance {
 	return f.Instances
 }
 
-// podName includes the namespace of a Pod if it differs from that of the explained object.
+// podName returns a Pod's name as named does.
 func (f *Facts) podName(pod *corev1.Pod) string { return f.named(pod.Namespace, pod.Name) }
 
+// named returns the name of a Pod, with its namespace if that is not the explained object's.
 func (f *Facts) named(namespace, pod string) string {
 	if f.Pod != nil && f.Pod.Namespace == namespace || f.Pod == nil && f.parent().meta.Namespace == namespace {
 		return "Pod " + pod

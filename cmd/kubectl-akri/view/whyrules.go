@@ -244,7 +244,8 @@ func failureOf(c *v0.Configuration, failure v0.DiscoveryFailure) (message, remed
 	case forbidden:
 		return failure.Message, permit(c.Namespace, c.Name)
 	}
-	return failure.Message, "kubectl akri nodes " + failure.Node + " shows the agent there; its log and the handler's have more"
+	return failure.Message, "the logs of the handler and of the agent on " + failure.Node + " say more; " +
+		"kubectl akri nodes " + failure.Node + " shows that agent"
 }
 
 // permit returns the command that grants what a Configuration needs.
