@@ -139,7 +139,7 @@ func TestNodeFindings(t *testing.T) {
 	reports := nodeFacts().Reports()
 	for i, want := range [][]finding.Mistake{
 		{{Cause: "discovery of plant/usb fails, handler udev: no\x1b[2J\nrule",
-			Hint: "the logs of the handler and of the agent on node1 say more; kubectl akri nodes node1 shows that agent"}},
+			Hint: "kubectl akri nodes node1 shows the agent there; its log and the handler's have more"}},
 		{{Cause: reports[1].Problem,
 			Hint: "kubectl describe pod -n akri-system akri-agent-b, and kubectl logs -n akri-system akri-agent-b"}},
 		nil, // it is meant to have no agent

@@ -244,8 +244,7 @@ func failureOf(c *v0.Configuration, failure v0.DiscoveryFailure) (message, remed
 	case forbidden:
 		return failure.Message, permit(c.Namespace, c.Name)
 	}
-	return failure.Message, "the logs of the handler and of the agent on " + failure.Node + " say more; " +
-		"kubectl akri nodes " + failure.Node + " shows that agent"
+	return failure.Message, "kubectl akri nodes " + failure.Node + " shows the agent there; its log and the handler's have more"
 }
 
 // permit returns the command that grants what a Configuration needs.
