@@ -1,20 +1,20 @@
 // Package slots decides which slots of devices this node owns, and which slot a
 // container gets.
 //
-// A [Machine] is one node's view of the field deviceUsage of its Instances. It
-// receives Events (what this node observed) and returns Commands (what this node
-// should do), and answers questions, such as which IDs the kubelet had better choose. Its caller carries them out and reports their results as further
-// events, in any order or never. A slot is given through the resource of its Instance,
-// or through that of the Configuration, whose virtual IDs the machine maps to slots of
-// different Instances when they are allocated.
+// A [Machine] is one node's view of the field deviceUsage of its Instances. It receives
+// Events (what this node observed) and returns Commands (what this node should do), and
+// answers questions, such as which IDs the kubelet had better choose. Its caller carries
+// them out and reports their results as further events, in any order or never. A slot is
+// given through the resource of its Instance, or through that of the Configuration, whose
+// virtual IDs the machine maps to slots of different Instances when they are allocated.
 //
-// Read events.go and commands.go, then slot.go (what is known), allocate.go (a call,
-// from the request to the answer), mapping.go and groups.go (virtual IDs), prefer.go
-// (what the kubelet had better choose), record.go
-// (what the API server says), release.go (what the kubelet says), list.go (how IDs
-// leave a list), retry.go (what could not be written), then testdata. model_test.go runs nodes, kubelets and an API
-// server with random faults: 1000 schedules in each check; in make full 100000, and
-// 50000 with seeds that are new for each commit.
+// Read events.go and commands.go, then slot.go (what is known), allocate.go (a call, from
+// the request to the answer), mapping.go and groups.go (virtual IDs), prefer.go (what the
+// kubelet had better choose), record.go (what the API server says), release.go (what the
+// kubelet says), list.go (how IDs leave a list), retry.go (what could not be written), then
+// testdata. model_test.go runs nodes, kubelets and an API server with random faults: 1000
+// schedules in each check; in make full 100000, and 50000 with seeds that are new for each
+// commit.
 //
 // Always: the invariants of invariants_test.go. A slot is given to a container only
 // while the record in the API server names this node, or, for a device that no
