@@ -41,8 +41,8 @@ const (
 
 var (
 	errTooMany = errors.New("too many discovery handlers are registered: wait five minutes until offline ones are forgotten")
-	errFlips   = errors.New("the handler has changed less than a minute ago whether its devices are shared, for which all of its " +
-		"Instances are created again: register again later, and always with the same value")
+	errFlips   = errors.New("whether the handler's devices are shared changed less than a minute ago, and each change recreates " +
+		"all of its Instances: register again later, and always with the same value")
 )
 
 // Entry is a known endpoint.
