@@ -18,7 +18,7 @@ func awaitAPIServer(ctx context.Context, config *rest.Config, log *slog.Logger) 
 	}
 	log.Info("The API server has answered", "version", version)
 	if lack := kubeversion.Lacking(version); lack != "" {
-		log.Info("This version of Kubernetes is special", "because", lack, "see", kubeversion.Page)
+		log.Info("Akri may not work with this version of Kubernetes", "because", lack, "see", kubeversion.Page)
 	}
 	return nil
 }

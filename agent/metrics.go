@@ -23,7 +23,7 @@ var (
 	handlersDescription = prometheus.NewDesc("akri_discovery_handlers",
 		"Endpoints of discovery handlers on this node, by handler and state.", []string{"discovery_handler_name", "state"}, nil)
 	instancesDescription = prometheus.NewDesc("akri_instance_count",
-		"Instances with this node, by Configuration.", []string{"namespace", "configuration", "is_shared"}, nil)
+		"Instances that list this node, by Configuration.", []string{"namespace", "configuration", "is_shared"}, nil)
 )
 
 // collector computes gauges from the current handlers and Instances.

@@ -338,7 +338,7 @@ func TestFormerObjectsAreWaitedFor(t *testing.T) {
 	c.run()
 	// Neither the object that is being deleted nor the one that soon will be is a conflict.
 	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing,
-		"waiting for the former ConfigMap to go", "waiting for the former Service to go")
+		"waiting for the former ConfigMap to be deleted", "waiting for the former Service to be deleted")
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	c.delete(service)
 	c.patch(slow, `{"metadata":{"finalizers":null}}`)

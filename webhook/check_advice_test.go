@@ -65,7 +65,7 @@ func TestAdvice(t *testing.T) {
 		"an update, however many nodes there are": {instance: with(deployment), fields: "  capacity: 1\n",
 			want: []string{"spec.instanceBrokerResources[0].spec.strategy: an update waits forever"}},
 		"an update, if two nodes see the device": {instance: with(deployment), fields: "  capacity: 2\n",
-			want: []string{"and there is no slot for the new one (Pods: 2, slots for each: 1, of others: 0, in all: 2)"}},
+			want: []string{"and there is no slot for the new one (Pods: 2, slots per Pod: 1, slots of other Pods: 0, in total: 2)"}},
 		"an update that ends the old Pod first": {
 			instance: with(deployment, "STRATEGY", "strategy: {rollingUpdate: {maxSurge: 0}}, "), fields: "  capacity: 1\n",
 		},

@@ -94,7 +94,7 @@ func readUID(body io.Reader) (types.UID, io.Reader, error) {
 	for {
 		token, err := tokens.Token()
 		if err != nil {
-			return "", nil, fmt.Errorf("the request is no AdmissionReview: it has no UID: %w", err)
+			return "", nil, fmt.Errorf("the request is not an AdmissionReview: it has no UID: %w", err)
 		}
 		if uid, ok := token.(string); ok && before == "uid" {
 			return types.UID(uid), io.MultiReader(&read, body), nil
@@ -112,11 +112,11 @@ func readRequest(rw http.ResponseWriter, body io.Reader) (admissionRequest, erro
 	}
 	review := &sentReview{}
 	if err := json.NewDecoder(body).Decode(review); err != nil {
-		return admissionRequest{}, fmt.Errorf("the request is no AdmissionReview: %w", err)
+		return admissionRequest{}, fmt.Errorf("the request is not an AdmissionReview: %w", err)
 	}
 	sent := review.Request
 	if review.GroupVersionKind() != admissionv1.SchemeGroupVersion.WithKind("AdmissionReview") || sent == nil || sent.Object == nil {
-		return admissionRequest{}, fmt.Errorf("the request is no AdmissionReview of %s with an object", admissionv1.SchemeGroupVersion)
+		return admissionRequest{}, fmt.Errorf("the request is not an AdmissionReview of %s with an object", admissionv1.SchemeGroupVersion)
 	}
 	r := admissionRequest{user: sent.UserInfo}
 	stored := 0

@@ -182,7 +182,7 @@ func TestAkriKeyOfWebhook(t *testing.T) {
 
 // TestGone checks that keys without a meaning are refused, with the page that says what to do.
 func TestGone(t *testing.T) {
-	const page = ": no keys of this chart. If they are of Akri's own, docs/migrate-from-akri.md#keys-of-akris-chart"
+	const page = ": not keys of this chart. If they are keys of Akri's chart, docs/migrate-from-akri.md#keys-of-akris-chart"
 	for values, want := range map[string]string{
 		"{coap: {configuration: {enabled: true}}, agent: {host: {crictl: /x}}}":                  "coap, agent.host.crictl" + page,
 		"udev: {configuration: {brokerPod: {image: {repository: 'example.com:5000/video:v1'}}}}": "brokerPod.image.repository: it has a tag",

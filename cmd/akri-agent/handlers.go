@@ -33,8 +33,8 @@ func handlerFlags(flags *pflag.FlagSet, options *agent.Options) {
 	flags.Var(&pathRules{list: &options.HostPaths.DeviceFiles, defaults: options.HostPaths.DeviceFiles, text: defaultDeviceFiles},
 		"allow-device-files",
 		"device files that discovery handlers may give to containers: HANDLER=DIRECTORY[:ro], comma-separated; "+
-			"HANDLER is a name, * for all on Unix sockets, or NAME@network for one on the network. The default holds until "+
-			"its handler has a rule; HANDLER= permits nothing to one, and an empty value nothing to any without a rule")
+			"HANDLER is a name, * for all on Unix sockets, or NAME@network for one on the network. The default applies "+
+			"unless its handler has a rule; HANDLER= permits nothing to that handler, and an empty value nothing to any without a rule")
 	flags.Var(&pathRules{list: &options.HostPaths.Mounts}, "allow-mounts",
 		"files and directories of the node that discovery handlers may mount into containers, in the same form; default: none")
 }

@@ -28,7 +28,7 @@ const checkUsage = `Usage: akri-controller check [flags]
 
 Checks an installation, as "helm test" does: the kinds are served, the webhook refuses
 an invalid Configuration and accepts a valid one, all agents are ready, and a device of
-the handler debugEcho comes and goes. It removes what it creates.
+the handler debugEcho appears and disappears. It removes what it creates.
 `
 
 // checkConfiguration is the name of the Configuration that the check creates.
@@ -54,7 +54,7 @@ func (c *checkCommand) register(set *pflag.FlagSet) {
 	set.StringVar(&c.namespace, "namespace", "akri-system", "`namespace` of the installation")
 	set.BoolVar(&c.webhook, "webhook", true, "check the admission webhook")
 	set.BoolVar(&c.agents, "agents", true, "check the agents")
-	set.BoolVar(&c.device, "debug-echo", false, "check that a device comes and goes; needs the handler debugEcho")
+	set.BoolVar(&c.device, "debug-echo", false, "check that a device appears and disappears; needs the handler debugEcho")
 	set.DurationVar(&c.timeout, "timeout", 2*time.Minute, "`duration` after which each check fails")
 }
 
@@ -198,7 +198,7 @@ func (c *checkCommand) checkAgents(ctx context.Context) (string, error) {
 		ready = status("numberReady")
 		switch {
 		case status("observedGeneration") < agents.GetGeneration():
-			return errors.New("the DaemonSet akri-agent was not processed yet")
+			return errors.New("the DaemonSet akri-agent has not been processed yet")
 		case wanted == 0:
 			return errors.New("no node is selected: see agent.nodeSelector and agent.tolerations in the chart's values")
 		case ready < wanted:
@@ -245,7 +245,8 @@ func (c *checkCommand) checkDevice(ctx context.Context) (result string, err erro
 	if err := c.remove(ctx, configuration); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("a device of the handler debugEcho came after %s and went with its Configuration", came.Round(checkInterval/10)), nil
+	return fmt.Sprintf("a device of the handler debugEcho appeared after %s and disappeared with its Configuration",
+		came.Round(checkInterval/10)), nil
 }
 
 // remove deletes the Configuration and waits until it and its Instances are gone.
@@ -253,13 +254,13 @@ func (c *checkCommand) remove(ctx context.Context, configuration *v0.Configurati
 	return eventually(ctx, func(ctx context.Context) error {
 		switch err := c.api.Delete(ctx, configuration.DeepCopy()); {
 		case err == nil:
-			return fmt.Errorf("the Configuration %s is still there", checkConfiguration)
+			return fmt.Errorf("the Configuration %s still exists", checkConfiguration)
 		case !apierrors.IsNotFound(err):
 			return fmt.Errorf("delete the Configuration %s: %w", checkConfiguration, err)
 		}
 		found, err := c.hasInstance(ctx)
 		if err == nil && found {
-			err = fmt.Errorf("an Instance of the Configuration %s is still there", checkConfiguration)
+			err = fmt.Errorf("an Instance of the Configuration %s still exists", checkConfiguration)
 		}
 		return err
 	})

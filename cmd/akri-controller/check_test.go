@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("%v:\n%s", err, &out)
 	}
 	for _, line := range []string{
-		"ok    kinds: ", "skip  webhook: ", "ok    agents: 2 of 2 are ready", "ok    device: a device of the handler debugEcho came after ",
+		"ok    kinds: ", "skip  webhook: ", "ok    agents: 2 of 2 are ready", "ok    device: a device of the handler debugEcho appeared after ",
 	} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("no line %q in\n%s", line, &out)
@@ -100,7 +100,7 @@ func TestCheckFails(t *testing.T) {
 		t.Errorf("%v:\n%s", err, &out)
 	}
 	for _, line := range []string{
-		"FAIL  webhook: an invalid Configuration was accepted", "FAIL  agents: the DaemonSet akri-agent was not processed yet",
+		"FAIL  webhook: an invalid Configuration was accepted", "FAIL  agents: the DaemonSet akri-agent has not been processed yet",
 		"FAIL  device: no agent has published the device",
 	} {
 		if !strings.Contains(out.String(), line) {

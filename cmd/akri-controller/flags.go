@@ -31,7 +31,7 @@ func (f *policyFlags) register(set *pflag.FlagSet) {
 	set.BoolVar(&f.clusterScoped, "allow-cluster-scoped", false, "allow Configurations to create cluster-scoped objects")
 	set.BoolVar(&f.otherNamespaces, "allow-other-namespaces", false, "allow Configurations to create objects outside their own namespace")
 	set.StringSliceVar(&f.kinds, "allow-kinds", nil, "allow Configurations to create objects of these `KIND.GROUP`s, for example "+
-		"Role.rbac.authorization.k8s.io, which are refused by default because they give power over the cluster")
+		"Role.rbac.authorization.k8s.io, which are refused by default because they give control of the cluster")
 }
 
 func (f *policyFlags) policy() confine.Policy {

@@ -91,7 +91,7 @@ func parseKeys(names []string) ([]client.ObjectKey, error) {
 	for _, text := range names {
 		namespace, name, ok := strings.Cut(text, "/")
 		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-			return nil, fmt.Errorf("configurations: %q is no name of a Configuration: use NAMESPACE/NAME", text)
+			return nil, fmt.Errorf("configurations: %q is not the name of a Configuration: use NAMESPACE/NAME", text)
 		}
 		keys = append(keys, client.ObjectKey{Namespace: namespace, Name: name})
 	}

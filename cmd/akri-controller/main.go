@@ -182,7 +182,7 @@ func verifyVersion(ctx context.Context, api *rest.Config, log logr.Logger) error
 	}
 	log.Info("The API server has answered", "version", server)
 	if lack := kubeversion.Lacking(server); lack != "" {
-		log.Info("This version of Kubernetes is special", "because", lack, "see", kubeversion.Page)
+		log.Info("Akri may not work with this version of Kubernetes", "because", lack, "see", kubeversion.Page)
 	}
 	return nil
 }

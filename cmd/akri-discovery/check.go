@@ -38,9 +38,9 @@ func newCheck() *cobra.Command {
 		Long: `check calls a discovery handler, in any language, as agents do, and prints for each
 rule whether the handler keeps it. The exit code is 1 if it breaks one.
 
-With --endpoint, it checks a running handler. With --dir, it takes the part of the
-agent: it creates ` + protocol.RegistrationSocket + ` in the directory and waits for the
-handler to register. Start the handler with DISCOVERY_HANDLERS_DIRECTORY set to the
+With --endpoint, it checks a running handler. With --dir, it acts as the agent: it
+creates ` + protocol.RegistrationSocket + ` in the directory and waits for the handler
+to register. Start the handler with DISCOVERY_HANDLERS_DIRECTORY set to the
 directory. check then restarts its agent, and waits again. Never use a directory in
 which an agent runs.
 

@@ -12,8 +12,8 @@ import (
 
 const mdnsManual = `mdns runs the handler mdns. It finds services that announce themselves in the
 node's networks by Multicast DNS and DNS-SD (also called Bonjour or Zeroconf), such
-as printers, cameras, gateways and OPC UA servers. It must run in the network of the
-host, as multicast packets do not reach the network of a Pod.
+as printers, cameras, gateways and OPC UA servers. It must run in the host network,
+because multicast packets do not reach the network of a Pod.
 
     discoveryHandler:
       name: mdns

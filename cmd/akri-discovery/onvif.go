@@ -11,7 +11,7 @@ the host network; without it, list addresses.
       name: onvif
       discoveryDetails: |
         ipAddresses: {action: Exclude, items: []}     # also macAddresses, scopes, uuids
-        discoveryTimeoutSeconds: 2    # how long answers to a probe are waited for
+        discoveryTimeoutSeconds: 2    # how long to wait for answers to a probe
         intervalSeconds: 10           # time between probes
         misses: 3                     # probes without an answer before a camera is checked
         interfaces: [eth1]            # default: all whose network can have other hosts
@@ -29,7 +29,7 @@ ONVIF_DEVICE_SERVICE_URL, ONVIF_DEVICE_UUID, ONVIF_DEVICE_IP_ADDRESS and
 ONVIF_DEVICE_MAC_ADDRESS; with "information", ONVIF_DEVICE_MANUFACTURER,
 ONVIF_DEVICE_MODEL, ONVIF_DEVICE_SERIAL_NUMBER, ONVIF_DEVICE_FIRMWARE and
 ONVIF_DEVICE_HARDWARE; with "streams", ONVIF_STREAM_URI and ONVIF_SNAPSHOT_URI.
-What a device does not say is missing.
+What a device does not report is missing.
 
 Credentials come from discoveryProperties: username_default and password_default;
 username_UUID and password_UUID, with "_" for "-" in the UUID; device_credential_list

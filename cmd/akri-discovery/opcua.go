@@ -43,9 +43,9 @@ discovery server's own host, or if allowHosts has its address, its name, a CIDR,
 name such as *.plant.example.
 
 The id of a device is the URL of the server. A server that answers at a URL in
-discoveryUrls keeps its host and port. For one that a discovery server lists, a host
-that does not exist, or a loopback device of a discovery server that is elsewhere, is
-replaced by the host of the discovery server.
+discoveryUrls keeps its host and port. In the URL of one that a discovery server lists,
+a host that does not exist, or the loopback address of a discovery server on another
+machine, is replaced by the host of the discovery server.
 
 The properties are OPCUA_DISCOVERY_URL and, if known, OPCUA_APPLICATION_NAME,
 OPCUA_APPLICATION_URI, OPCUA_PRODUCT_URI and OPCUA_ENDPOINTS, which has security policies

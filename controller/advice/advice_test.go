@@ -23,8 +23,8 @@ func TestUpdates(t *testing.T) {
 		want            string // part of the warning; empty for none
 	}{
 		"the only slot": {resources: one, capacity: 1, want: "spec.strategy: an update waits forever, because it starts a new Pod before " +
-			"it stops an old one, and there is no slot for the new one (Pods: 1, slots for each: 1, of others: 0, in all: 1); " + remedy},
-		"two of three slots":               {resources: two, capacity: 3, want: "(Pods: 1, slots for each: 2, of others: 0, in all: 3)"},
+			"it stops an old one, and there is no slot for the new one (Pods: 1, slots per Pod: 1, slots of other Pods: 0, in total: 1); " + remedy},
+		"two of three slots":               {resources: two, capacity: 3, want: "slots per Pod: 2, slots of other Pods: 0, in total: 3)"},
 		"two of four slots":                {resources: two, capacity: 4},
 		"as many replicas as nodes":        {spec: `replicas: "{{ len NODES }}", `, resources: one, capacity: 2, want: "(Pods: 2,"},
 		"more replicas than slots":         {spec: "replicas: 3, ", resources: one, capacity: 2, want: "(Pods: 3,"},
@@ -41,12 +41,12 @@ func TestUpdates(t *testing.T) {
 		"no such number":                   {spec: deployment("maxSurge: many"), resources: one, capacity: 1},
 		"of the group, some replicas":      {group: true, spec: "replicas: 2, ", resources: one, capacity: 1},
 		"of the group, one for each device": {group: true, spec: `replicas: "{{ len INSTANCES }}", `, resources: one, capacity: 1,
-			want: "(Pods: 3, slots for each: 1, of others: 0, in all: 3)"},
+			want: "(Pods: 3, slots per Pod: 1, slots of other Pods: 0, in total: 3)"},
 		"of the group, one for each device with two slots": {
 			group: true, spec: `replicas: "{{ len INSTANCES }}", `, resources: one, capacity: 2,
 		},
 		"of the group, each for a device": {group: true, resources: `{limits: {"akri.sh/{{ INSTANCE.name }}": "1"}}`, capacity: 1,
-			want: "(Pods: 1, slots for each: 1, of others: 0, in all: 1)"},
+			want: "(Pods: 1, slots per Pod: 1, slots of other Pods: 0, in total: 1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			group, metadata := "", `name: "{{ INSTANCE_NAME }}"`

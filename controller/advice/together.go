@@ -136,11 +136,12 @@ func ofSlots(members []Member) (warnings templating.Diagnostics) {
 			switch several := first[resource].name() != last[resource].name(); {
 			case total > all && several && m == last[resource]:
 				found = append(found, warning(nil, fmt.Sprintf("the Pods of this template and of %s request more slots of a device than "+
-					"there are, so some wait forever (slots wanted: %d, in all: %d)", first[resource].name(), total, all),
+					"there are, so some wait forever (slots requested: %d, in total: %d)", first[resource].name(), total, all),
 					fmt.Sprintf("set spec.capacity to %d or more, or request the device in fewer Pods", total+each)))
 			case (total <= all || !several) && m.surges() && total+each > all:
 				found = append(found, warning(templating.Keys("spec", "strategy"), fmt.Sprintf("an update waits forever, because it starts a new "+
-					"Pod before it stops an old one, and there is no slot for the new one (Pods: %d, slots for each: %d, of others: %d, in all: %d)",
+					"Pod before it stops an old one, and there is no slot for the new one "+
+					"(Pods: %d, slots per Pod: %d, slots of other Pods: %d, in total: %d)",
 					m.count(), each, total-each*m.count(), all), EndOldPodFirst))
 			}
 			warnings = append(warnings, m.located(found)...)

@@ -121,7 +121,7 @@ func TestTogether(t *testing.T) {
 			capacity: 2, templates: workload("Deployment", "{{ INSTANCE_NAME }}", `{app: a, `+ofDevice+`}`, "{app: a}", "") +
 				workload("StatefulSet", "{{ INSTANCE_NAME }}", `{app: b, `+ofDevice+`}`, "{app: b}", ""),
 			want: []string{"instanceBrokerResources[0].spec.strategy: an update waits forever, because it starts a new Pod before it stops an " +
-				"old one, and there is no slot for the new one (Pods: 1, slots for each: 1, of others: 1, in all: 2); " + EndOldPodFirst},
+				"old one, and there is no slot for the new one (Pods: 1, slots per Pod: 1, slots of other Pods: 1, in total: 2); " + EndOldPodFirst},
 			mended: workload("Deployment", "{{ INSTANCE_NAME }}", `{app: a, `+ofDevice+`}`, "{app: a}",
 				"strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}") +
 				workload("StatefulSet", "{{ INSTANCE_NAME }}", `{app: b, `+ofDevice+`}`, "{app: b}", ""),
@@ -129,7 +129,7 @@ func TestTogether(t *testing.T) {
 		"more Pods than slots": {
 			capacity: 1, templates: strings.ReplaceAll(ownOne+ownTwo, recreate, ""),
 			want: []string{"instanceBrokerResources[1]: the Pods of this template and of instanceBrokerResources[0] request more slots of a " +
-				"device than there are, so some wait forever (slots wanted: 2, in all: 1); set spec.capacity to 3 or more"},
+				"device than there are, so some wait forever (slots requested: 2, in total: 1); set spec.capacity to 3 or more"},
 			mended: ownOne + strings.ReplaceAll(ownTwo, recreate, ""), enough: 3,
 		},
 		"two Deployments and a Service with LABEL_SELECTOR": {

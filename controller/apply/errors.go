@@ -73,8 +73,8 @@ func (e *ExistingError) Unwrap() error { return e.Err }
 // KeepsChangingError returns the error for an object whose requests all fail because
 // it has changed.
 func KeepsChangingError(object string, err error) *problem.Error {
-	return problem.Answered(v0.ReasonApplyFailed, fmt.Sprintf("each request for %s is refused because it is said to have changed; "+
-		"look for a webhook that answers 409 Conflict", object), err)
+	return problem.Answered(v0.ReasonApplyFailed, fmt.Sprintf("each request for %s is answered with 409 Conflict; "+
+		"look for a webhook that does so", object), err)
 }
 
 // removalError returns what an error means for an object that is not desired any more.

@@ -69,18 +69,18 @@ func (p Policy) Object(
 	switch {
 	case !namespaced && !p.ClusterScoped:
 		return refusal(
-			fmt.Sprintf("kind %s of %s is cluster-scoped, and a Configuration creates objects only in its own namespace",
+			fmt.Sprintf("kind %s of %s is cluster-scoped, but a Configuration creates objects only in its own namespace",
 				kind.Kind, kind.GroupVersion()),
 			createYourself+"--allow-cluster-scoped",
 		)
 	case !namespaced && namespace != "":
 		return refusal(
-			fmt.Sprintf("metadata.namespace is %q, and kind %s of %s has no namespace", namespace, kind.Kind, kind.GroupVersion()),
+			fmt.Sprintf("metadata.namespace is %q, but kind %s of %s is cluster-scoped", namespace, kind.Kind, kind.GroupVersion()),
 			"remove metadata.namespace",
 		)
 	case namespaced && namespace != "" && namespace != home && !p.OtherNamespaces:
 		return refusal(
-			fmt.Sprintf("metadata.namespace is %q, and a Configuration creates objects only in its own namespace %q", namespace, home),
+			fmt.Sprintf("metadata.namespace is %q, but a Configuration creates objects only in its own namespace %q", namespace, home),
 			fmt.Sprintf("remove metadata.namespace, create the Configuration in %q, or let the controller's operator set "+
 				"--allow-other-namespaces", namespace),
 		)

@@ -91,7 +91,7 @@ func TestWhatAnOperatorAllows(t *testing.T) {
 	}{
 		"cluster-scoped":                         {"K", "", false, ""},
 		"elsewhere":                              {"K", "far", true, ""},
-		"a namespace for a cluster-scoped kind":  {"K", "far", false, "has no namespace"},
+		"a namespace for a cluster-scoped kind":  {"K", "far", false, "is cluster-scoped"},
 		"a token Secret, whatever else they may": {"Secret", "", true, "credentials"},
 	} {
 		content := map[string]any{

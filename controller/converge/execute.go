@@ -204,7 +204,7 @@ func (p *pass) kept(step plan.Step) v0.ResourceStatus {
 	object, exists := p.live(step.Desired)
 	switch {
 	case step.Action == plan.Wait:
-		entry.Reason = fmt.Sprintf("waiting for the former %s to go", step.Ref.Kind)
+		entry.Reason = fmt.Sprintf("waiting for the former %s to be deleted", step.Ref.Kind)
 	case !exists && step.Repair:
 		entry.Reason = "another client keeps deleting it"
 	case !exists && step.Action == plan.Hold:
@@ -319,7 +319,7 @@ func contentionError(step plan.Step, manager string) error {
 	return &problem.Error{
 		Reason: v0.ReasonContended, // does not heal: repairs are rate-limited separately
 		Mistake: finding.Mistake{
-			Cause: fmt.Sprintf("%s was repaired %d times or more, with less than %d minutes in between, because %s",
+			Cause: fmt.Sprintf("%s was repaired %d times or more, less than %d minutes apart, because %s",
 				step.Ref, MinRepairs, int(Calm.Minutes()), who), // no count: the message must not change with each repair
 			Hint: hint,
 		},

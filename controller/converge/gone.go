@@ -54,7 +54,7 @@ func (c *Converger) Collect(ctx context.Context, parent ownership.Parent, accoun
 		})
 	}
 	if err := group.Wait(); err != nil {
-		log.FromContext(ctx).Error(err, "Left objects of a parent that no longer exists to garbage collection", "parent", parent.String())
+		log.FromContext(ctx).Error(err, "Left the objects of a parent that no longer exists to garbage collection", "parent", parent.String())
 	}
 	if deleted.Load() > 0 {
 		log.FromContext(ctx).Info("Deleted the objects of a parent that no longer exists", "parent", parent.String(), "objects", deleted.Load())

@@ -176,9 +176,9 @@ func (r *resourceInformer) change(change func(health) health) {
 	if reported {
 		parents = append(parents, r.all.usersOf(r)...)
 		if state.Err != nil {
-			r.log.Error(state.Err, "Cannot watch a resource; its objects are left alone until that is possible")
+			r.log.Error(state.Err, "Cannot watch a resource; its objects are left unchanged until it can be watched")
 		} else {
-			r.log.Info("The resource is watched again")
+			r.log.Info("Watching the resource again")
 		}
 	}
 	for _, parent := range parents {

@@ -59,7 +59,7 @@ func (r *reconciler) reorder(ctx context.Context, instances []v0.Instance) error
 			errs = append(errs, fmt.Errorf("move nodes of Instance %s: %w", client.ObjectKeyFromObject(instance), err))
 			continue
 		}
-		log.FromContext(ctx).Info("Moved nodes that take no Pods to the end", "instance", instance.Name, "nodes", ordered)
+		log.FromContext(ctx).Info("Moved nodes that take no Pods to the end of spec.nodes", "instance", instance.Name, "nodes", ordered)
 	}
 	return errors.Join(errs...)
 }

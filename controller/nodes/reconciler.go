@@ -144,7 +144,7 @@ func (r *reconciler) remove(ctx context.Context, object client.Object, node stri
 	if err := explainConflict(err); err != nil {
 		return err
 	}
-	log.FromContext(ctx).Info("Removed what a lost node had left", "state", state, "from", client.ObjectKeyFromObject(object))
+	log.FromContext(ctx).Info("Removed a lost node from an object", "state", state, "from", client.ObjectKeyFromObject(object))
 	if note != "" {
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonNodeLost, action, note, node, state)
 	}
@@ -161,7 +161,7 @@ func (r *reconciler) usedOn(ctx context.Context, name string, cached status) (ma
 		return nil, err
 	}
 	if current := statusOf(node); current != cached {
-		return nil, fmt.Errorf("the watch of nodes is late: node %s is %s, or was created again: it is read until both agree",
+		return nil, fmt.Errorf("the watch of nodes lags: node %s is %s, or was created again; retrying until the watch shows it",
 			name, current.state) // with the back-off of errors
 	}
 	used := map[string]int64{}

@@ -32,7 +32,7 @@ func tooManyError(parent ownership.Parent, objects int) *problem.Error {
 	return &problem.Error{
 		Reason: v0.ReasonRefused,
 		Mistake: finding.Mistake{
-			Cause: fmt.Sprintf("%d objects for one %s, at most %d are allowed, and none is applied", objects, what, MaxObjects),
+			Cause: fmt.Sprintf("%d objects for one %s exceed the limit of %d, so none is applied", objects, what, MaxObjects),
 			Hint:  "use fewer templates, or shorter lists in for-each",
 		},
 	}

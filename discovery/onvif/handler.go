@@ -36,7 +36,7 @@ func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]
 		return discovery.Invalid("%w", err)
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
-	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, a filter or a part of the network does not work as usual")
+	failures := monitor.NewReporter(h.Metrics.Failed, h.Logger, "A camera, a filter or a part of the network does not work as expected")
 	if settings.Ignored != nil {
 		err := fmt.Errorf("ignored items that no camera can have; kubectl akri lint refuses them: %w", settings.Ignored)
 		failures.Failed(failedFilter, "filters", err)

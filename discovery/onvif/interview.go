@@ -97,7 +97,7 @@ func (i *interviewer) ask(ctx context.Context, r request) outcome {
 		c.streams(ctx)
 	}
 	if !c.incomplete && i.settings.ID != details.ByURL && c.facts.id(i.settings.ID, c.uuid) == "" {
-		i.Once(failedID, r.url, fmt.Errorf("the camera does not say what is its id with id: %s", i.settings.ID))
+		i.Once(failedID, r.url, fmt.Errorf("the camera does not report what identifies it with id: %s", i.settings.ID))
 	}
 	return c.outcome
 }

@@ -58,7 +58,7 @@ type search struct {
 func newSearch(h *Handler, d *details.Details) *search {
 	return &search{
 		handler: h, details: d, calls: semaphore.NewWeighted(maxRequestCalls), servers: semaphore.NewWeighted(maxServers),
-		failures: monitor.NewReporter(h.options.Metrics.Failed, h.options.Log, "An OPC UA server does not work as usual"),
+		failures: monitor.NewReporter(h.options.Metrics.Failed, h.options.Log, "An OPC UA server does not work as expected"),
 		changed:  make(chan struct{}, 1), targets: map[string]*target{},
 	}
 }

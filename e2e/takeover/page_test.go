@@ -113,7 +113,7 @@ func (g *guide) move(installer string) (configurations string) {
 	configurations = g.uids()
 	before, held := g.identities(), g.owners()
 	var commands []string
-	for _, heading := range []string{"Check", "Have the images on the nodes", "Save", "Permissions", "Stop Akri", installer, "Finish"} {
+	for _, heading := range []string{"Check", "Pull the images", "Save", "Permissions", "Stop Akri", installer, "Finish"} {
 		if len(g.blocks[heading]) == 0 {
 			g.Fatalf("the page has no commands below %q", heading)
 		}

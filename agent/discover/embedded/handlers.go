@@ -77,7 +77,7 @@ func (h *Handlers) serve(name string, handler created) {
 			return
 		}
 		delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
-		h.log.Error("Discovery handler of the agent failed; retrying", "handler", name, "err", err, "delay", delay)
+		h.log.Error("Embedded discovery handler failed; retrying", "handler", name, "err", err, "delay", delay)
 		if !backoff.Sleep(h.ctx, delay) {
 			return
 		}

@@ -81,7 +81,7 @@ func TestTooManyDevices(t *testing.T) {
 	}
 	reasons := refusals(list)
 	if len(reasons) != maxRefusals+1 ||
-		!strings.Contains(reasons[0], `device "cam-0999" is not published: a Configuration may have 1000 devices`) ||
+		!strings.Contains(reasons[0], `device "cam-0999" is not published: a Configuration may have at most 1000 devices`) ||
 		reasons[maxRefusals] != "7 more devices are refused" {
 		t.Errorf("the reasons are %q", reasons)
 	}

@@ -145,15 +145,15 @@ func (a *account) take(more count) (shortage string) {
 	devices, slots := more.devices > 0, more.slots > 0 // Instances that exist may be over a limit already
 	switch {
 	case devices && after.devices > a.configuration.devices:
-		return fmt.Sprintf("a Configuration may have %d devices on one node: %s", a.configuration.devices, fewerDevices)
+		return fmt.Sprintf("a Configuration may have at most %d devices on one node: %s", a.configuration.devices, fewerDevices)
 	case slots && after.slots > a.configuration.slots:
-		return fmt.Sprintf("a Configuration may have %d slots on one node: %s", a.configuration.slots, fewerSlots)
+		return fmt.Sprintf("a Configuration may have at most %d slots on one node: %s", a.configuration.slots, fewerSlots)
 	case devices && after.devices > a.left.devices:
 		a.full = true
-		return fmt.Sprintf("all Configurations may have %d devices on one node: %s", a.node.devices, fewerDevices)
+		return fmt.Sprintf("all Configurations together may have at most %d devices on one node: %s", a.node.devices, fewerDevices)
 	case slots && after.slots > a.left.slots:
 		a.full = true
-		return fmt.Sprintf("all Configurations may have %d slots on one node: %s", a.node.slots, fewerSlots)
+		return fmt.Sprintf("all Configurations together may have at most %d slots on one node: %s", a.node.slots, fewerSlots)
 	}
 	a.taken = after
 	return ""

@@ -87,11 +87,11 @@ func TestCounts(t *testing.T) {
 		"everything fits": {published: decision{name: "cam", capacity: 10, devices: 4}, want: "4 0 0"},
 		"too many devices": {
 			published: decision{name: "cam", capacity: 1, devices: 6},
-			want:      "4 0 0", says: `device "cam-04" is not published: a Configuration may have 4 devices on one node: restrict`,
+			want:      "4 0 0", says: `device "cam-04" is not published: a Configuration may have at most 4 devices on one node: restrict`,
 		},
 		"too many slots": {
 			published: decision{name: "cam", capacity: 15, devices: 4},
-			want:      "2 0 0", says: "a Configuration may have 40 slots on one node: reduce capacity",
+			want:      "2 0 0", says: "a Configuration may have at most 40 slots on one node: reduce capacity",
 		},
 		"no slot for any": {
 			published: decision{name: "cam", capacity: 1000, devices: 2},
@@ -104,12 +104,12 @@ func TestCounts(t *testing.T) {
 		"the node is full": {
 			others:    []decision{{name: "door", capacity: 10, devices: 4}, {name: "gate", capacity: 10, devices: 3}},
 			published: decision{name: "cam", capacity: 1, devices: 3}, want: "1 0 0",
-			says: "all Configurations may have 8 devices on one node",
+			says: "all Configurations together may have at most 8 devices on one node",
 		},
 		"the node has no slot": {
 			others:    []decision{{name: "door", capacity: 40, devices: 1}, {name: "gate", capacity: 39, devices: 1}},
 			published: decision{name: "cam", capacity: 1, devices: 3}, want: "1 0 0",
-			says: "all Configurations may have 80 slots on one node: reduce",
+			says: "all Configurations together may have at most 80 slots on one node: reduce",
 		},
 		"a Configuration that is published again counts once": {
 			others:    []decision{{name: "cam", capacity: 10, devices: 4}},
@@ -121,7 +121,7 @@ func TestCounts(t *testing.T) {
 		},
 		"a capacity that does not fit is not set": {
 			published: decision{name: "cam", capacity: 1000, devices: 4, existing: 4, having: 1}, want: "0 4 0",
-			says: `device "cam-00" is not changed to the new capacity: a Configuration may have 40 slots`,
+			says: `device "cam-00" is not changed to the new capacity: a Configuration may have at most 40 slots`,
 		},
 		"some of the changes fit": {
 			published: decision{name: "cam", capacity: 15, devices: 4, existing: 4, having: 5}, want: "2 2 0",
@@ -144,7 +144,7 @@ func TestCounts(t *testing.T) {
 		},
 		"Instances that exist at the start keep their places": {
 			reserved:  decision{name: "door", existing: 6, having: 1},
-			published: decision{name: "cam", capacity: 1, devices: 3}, want: "2 0 0", says: "all Configurations may have 8 devices",
+			published: decision{name: "cam", capacity: 1, devices: 3}, want: "2 0 0", says: "all Configurations together may have at most 8 devices",
 		},
 		"those beyond the limit of the node leave nothing": {
 			reserved:  decision{name: "door", existing: 9, having: 1},

@@ -91,7 +91,7 @@ func (e *Executor) Probe(ctx context.Context, instance types.NamespacedName, own
 
 var (
 	errTaken    = errors.New("a slot has another owner")
-	errFull     = errors.New("the capacity was reduced, and as many slots have owners")
+	errFull     = errors.New("the capacity was reduced, and all slots that it allows have owners")
 	errLeft     = errors.New("the node has left the Instance")
 	errReplaced = errors.New("it was deleted and created again")
 )

@@ -60,7 +60,7 @@ func environment(devices []device.Device) (map[string]string, []omission) {
 	for i, names := range omitted {
 		if len(names) > 0 {
 			omissions = append(omissions, omission{devices[i], reasonOmitted, fmt.Sprintf(
-				"a container gets the device without %d environment variables, which are invalid or too large (%d bytes in all): %s",
+				"a container gets the device without %d environment variables, which are invalid or exceed the limit of %d bytes for all: %s",
 				len(names), maxEnvironmentBytes, text.Truncate(strings.Join(names, ", "), maxOmittedBytes))})
 		}
 	}

@@ -45,7 +45,7 @@ func NewMetrics(registerer prometheus.Registerer, read func() (Snapshot, bool)) 
 		releases: counter("akri_agent_releases_total", "Releases of slots, by outcome: written, refused or unknown."),
 		allocations: counter(
 			"akri_agent_allocations_total",
-			"Answers to the kubelet's Allocate, by outcome: granted, or the reason of the refusal.",
+			"Answers to the kubelet's Allocate, by outcome: granted, or the reason for the refusal.",
 		),
 		releaseLatency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "akri_agent_release_latency_seconds", Buckets: latencies,

@@ -80,8 +80,8 @@ func TestHeldByInitContainer(t *testing.T) {
 			pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
 			pod.Spec.InitContainers = []corev1.Container{kubelettest.Container("init", tc.resource, 1)}
 			admitPod(t, k, pod)
-			want := "an init container of Pod default/p got " + tc.resource + ": the Pod has it until it ends, and the kubelet of node node-a " +
-				"may kill the Pod when it restarts; request the device in the containers only, or use a sidecar with restartPolicy: Always"
+			want := "an init container of Pod default/p got " + tc.resource + ": the Pod keeps it until it terminates, and a restart of the " +
+				"kubelet of node node-a may kill the Pod; request the device only in containers, or in a sidecar with restartPolicy: Always"
 			if got := w.event(tc.kind, tc.object, "HeldByInitContainer"); got != want {
 				t.Errorf("the Event says\n%s\nwant\n%s", got, want)
 			}

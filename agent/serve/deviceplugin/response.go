@@ -33,7 +33,7 @@ func respond(devices []device.Device) (*plugin.ContainerAllocateResponse, []omis
 		conflict := func(kind, path string) {
 			omissions = append(omissions, omission{
 				d, reasonPathConflict,
-				fmt.Sprintf("a container gets the device without its %s at %s, because another of its devices has that path", kind, path),
+				fmt.Sprintf("a container gets the device without its %s at %s, because another device of the container has that path", kind, path),
 			})
 		}
 		for _, m := range d.Mounts {

@@ -58,7 +58,7 @@ func (s *Server) warnOfRefusal(of slots.Resource, ids []int, err error) {
 // warnOfReport emits a report as an Event of the Instance. An ID of a group that no slot has is
 // one of the Configuration.
 func (s *Server) warnOfReport(r slots.Report) {
-	reason, message := reasonConflict, r.Conflict+"; it stays unhealthy until deviceUsage is corrected, or the container ends"
+	reason, message := reasonConflict, r.Conflict+"; the slot stays unhealthy until deviceUsage is corrected or the container terminates"
 	if r.Conflict == "" {
 		reason = reasonRestored
 		message = fmt.Sprintf("somebody removed the owner of slot %s from deviceUsage, but a container of node %s has the slot: "+
@@ -82,8 +82,8 @@ func (s *Server) warnOfHidden(list []observer.Hidden) {
 		if s.hidden[h] = true; known[h] {
 			continue
 		}
-		message := fmt.Sprintf("an init container of Pod %s got %s: the Pod has it until it ends, and the kubelet of node %s may kill the Pod "+
-			"when it restarts; request the device in the containers only, or use a sidecar with restartPolicy: Always",
+		message := fmt.Sprintf("an init container of Pod %s got %s: the Pod keeps it until it terminates, and a restart of the kubelet of "+
+			"node %s may kill the Pod; request the device only in containers, or in a sidecar with restartPolicy: Always",
 			h.Pod, v0.ResourceName(h.Resource), s.options.NodeName)
 		s.warnOfResource(h.Resource, h.Pod, reasonHidden, message)
 	}

@@ -84,8 +84,8 @@ func (r *Registrar) alive() bool {
 
 // notFound returns the error about a running kubelet that did not connect to a socket.
 func (r *Registrar) notFound() error {
-	return fmt.Errorf("the kubelet did not connect within %s: if its directory %s was created again, restart the kubelet, "+
-		"which does not look for plugins in another one before; if the node has no inotify watches left, with which it looks, "+
-		"raise fs.inotify.max_user_instances and fs.inotify.max_user_watches and restart it, too",
+	return fmt.Errorf("the kubelet did not connect within %s: if its directory %s was deleted and created again, restart the kubelet, "+
+		"which still watches the deleted one; if the node has no inotify watches left, "+
+		"raise fs.inotify.max_user_instances and fs.inotify.max_user_watches, and then restart the kubelet",
 		r.timeout, filepath.Join(r.kubeletDir, pluginsDir))
 }

@@ -27,10 +27,10 @@ var (
 	ErrNoSlot = errors.New("the device has no such slot")
 	// ErrFull means that as many slots have owners as the capacity allows. After a
 	// shrink, these may be slots beyond the capacity.
-	ErrFull = errors.New("as many slots of the device are in use as its capacity allows")
+	ErrFull = errors.New("all slots that the device's capacity allows are in use")
 	// ErrTooFew means that a container requests more slots of a group than there are
 	// different Instances with a slot for it.
-	ErrTooFew = errors.New("fewer devices with a free slot than requested")
+	ErrTooFew = errors.New("too few devices have a free slot")
 	// ErrGone means that this node no longer offers the device.
 	ErrGone = errors.New("the device is gone")
 	// ErrUnavailable means that the API server did not confirm the claim.

@@ -19,7 +19,7 @@
 {{- end }}
 {{- $gone = concat $gone (include "akri.unknown" (list "agent.host" .Values.agent.host $old.agent.host) | fromYamlArray) }}
 {{- with $gone }}
-{{- fail (printf "%s: no keys of this chart. If they are of Akri's own, docs/migrate-from-akri.md#keys-of-akris-chart says what to write instead" (join ", " .)) }}
+{{- fail (printf "%s: not keys of this chart. If they are keys of Akri's chart, docs/migrate-from-akri.md#keys-of-akris-chart says what to write instead" (join ", " .)) }}
 {{- end }}
 {{- $refused := list }}
 {{- range $key := list "debugEcho" "udev" "onvif" "opcua" "custom" }}

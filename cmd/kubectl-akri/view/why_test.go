@@ -228,9 +228,10 @@ func TestConclude(t *testing.T) {
 		},
 		"object that a finalizer holds": {
 			func(f *Facts) {
-				f.Instance.Status.Resources = []v0.ResourceStatus{{Kind: "ConfigMap", Name: "c", Reason: "waiting for the former ConfigMap to go"}}
+				f.Instance.Status.Resources = []v0.ResourceStatus{{Kind: "ConfigMap", Name: "c",
+					Reason: "waiting for the former ConfigMap to be deleted"}}
 			},
-			[]string{"ConfigMap c is not ready: waiting for the former ConfigMap to go → kubectl get configmap -n plant c -o yaml shows"},
+			[]string{"ConfigMap c is not ready: waiting for the former ConfigMap to be deleted → kubectl get configmap -n plant c -o yaml shows"},
 		},
 		"object of a kind that has the name of another": {
 			func(f *Facts) {

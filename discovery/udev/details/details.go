@@ -131,7 +131,7 @@ func (d *Details) setProperties(texts map[string]string) error {
 				Hintf("use letters, digits and underscores, such as SERIAL")
 		case strings.HasPrefix(name, reservedPrefix), strings.HasPrefix(name, akriPrefix):
 			const prefix = len(reservedPrefix) // that of both
-			return details.Faultf(path, "names with %s are the handler's own", name[:prefix]).
+			return details.Faultf(path, "names that begin with %s are reserved for the handler", name[:prefix]).
 				Hintf("use another name, such as %s", name[prefix:])
 		}
 		reference, fault := parseReference(strings.TrimSpace(texts[name]))

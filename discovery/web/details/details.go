@@ -106,7 +106,7 @@ func Parse(discoveryDetails string) (*Details, error) {
 func (d *Details) checkTargets() error {
 	switch {
 	case len(d.URLs) == 0 && d.Index == nil:
-		return details.Faultf("", "neither urls nor index").
+		return details.Faultf("", "neither urls nor index is set").
 			Hintf("list the URLs of devices in urls, or give the URL of a list in index.url")
 	case len(d.URLs) > 0 && d.Index != nil:
 		return details.Faultf("index", "urls and index exclude each other").Hintf("use two Configurations")
@@ -140,7 +140,7 @@ func (d *Details) checkExpect() error {
 		}
 	}
 	if d.Expect.Path == "" && len(d.Expect.Values) > 0 {
-		return details.Faultf("expect.values", "without expect.path").Hintf("write which part of the response has one of these values")
+		return details.Faultf("expect.values", "expect.path is missing").Hintf("write which part of the response has one of these values")
 	}
 	return checkPaths(map[string]string{"expect.path": d.Expect.Path})
 }
@@ -175,7 +175,7 @@ func (d *Details) checkProperties() error {
 
 func (d *Details) checkTLS() error {
 	if (d.TLS.CertProperty == "") != (d.TLS.KeyProperty == "") {
-		return details.Faultf("tls", "only one of certProperty and keyProperty").Hintf("set both, or none")
+		return details.Faultf("tls", "only one of certProperty and keyProperty is set").Hintf("set both, or none")
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (d *Details) checkNumbers() error {
 		{"misses", d.Misses, 1, maxMisses},
 	} {
 		if field.value < field.minimum || field.value > field.maximum {
-			return details.Faultf(field.name, "%d is not from %d to %d", field.value, field.minimum, field.maximum)
+			return details.Faultf(field.name, "%d is not between %d and %d", field.value, field.minimum, field.maximum)
 		}
 	}
 	return nil
@@ -209,7 +209,7 @@ func checkURL(path, address string) error {
 		return details.Faultf(path, "%q is not a URL of http or https", text.Truncate(address, 100)).
 			Hintf("write one such as http://10.0.0.5/status")
 	case parsed.User != nil:
-		return details.Faultf(path, "a URL with a user name").Hintf("put username and password into discoveryProperties")
+		return details.Faultf(path, "contains a user name").Hintf("put username and password into discoveryProperties")
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ type Record struct {
 var (
 	errHeader = errors.New("not a standard response, or an error")
 	errShort  = errors.New("the message ends early")
-	errData   = errors.New("its data have another form than its type")
+	errData   = errors.New("its data do not match its type")
 )
 
 // IsResponse reports whether a packet may be a response, without reading all of it.
