@@ -59,7 +59,7 @@ func (m *memory) survey(p *pass, instances []v0.Instance, now time.Time) group {
 		if known.generation == 0 || known.configuration != p.configuration.UID {
 			reconciled = wasReady
 		}
-		if known.judged && known.awaits(instance.ResourceVersion, now) { // the conditions in the cache are the former ones
+		if known.judged && known.awaits(instance.ResourceVersion) { // the conditions in the cache are the former ones
 			reconciled, found.again = false, sooner(found.again, m.delay(p.parent.NamespacedName))
 		}
 		if !reconciled {

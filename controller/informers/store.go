@@ -97,13 +97,10 @@ func (s *store) Replace(objects []any, version string) error {
 		exist[now.(*Object).name()] = now.(*Object)
 	}
 	s.mu.Lock()
-	known, restored := maps.Clone(s.objects), metadata.IsNewer(s.delivered, version)
+	known := slices.Collect(maps.Keys(s.objects))
 	s.mu.Unlock()
-	for name, object := range known {
-		switch {
-		case restored: // etcd, from a backup: all versions are older now
-			s.remove(name, object.ResourceVersion)
-		case exist[name] == nil:
+	for _, name := range known {
+		if exist[name] == nil {
 			s.remove(name, version)
 		}
 	}

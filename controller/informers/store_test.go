@@ -176,22 +176,6 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// After etcd was restored from a backup, all versions are older, and objects may be missing.
-func TestARestoredList(t *testing.T) {
-	s, notified := memoryStore()
-	must(t, s.Replace([]any{labelled("a", 90, owned), labelled("b", 91, owned)}, "95"))
-	*notified = nil
-	must(t, s.Replace([]any{labelled("a", 10, owned)}, "20"))
-	object, found := s.get(types.NamespacedName{Namespace: "ns", Name: "a"})
-	if s.len() != 1 || !found || object.ResourceVersion != "10" || len(*notified) != 3 { // both are lost, and one is new
-		t.Errorf("%d objects are kept, %+v, notified: %v", s.len(), object, *notified)
-	}
-	must(t, s.Update(labelled("a", 21)))
-	if s.len() != 0 {
-		t.Error("later events do not count")
-	}
-}
-
 // The answer to an apply may arrive after the watch's event that the object was deleted
 // or has lost its labels. There is no further event, so the answer must not count.
 func TestLateAnswers(t *testing.T) {
