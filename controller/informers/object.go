@@ -107,17 +107,13 @@ func (o *Object) name() types.NamespacedName {
 }
 
 // after returns the object with what an earlier version of it says about the
-// controller's last apply, and with that one's reason if its own says the same. before
-// may be nil, or another object of that name.
+// controller's last apply. before may be nil, or another object of that name.
 func (o *Object) after(before *Object) *Object {
 	if before == nil || before == o || o.UID != before.UID {
 		return o
 	}
 	later := *o
 	later.values = cmp.Or(o.values, before.values)
-	if readiness.SameObstacle(before.Reason, o.Reason) {
-		later.Reason = before.Reason // not worth a write
-	}
 	return later.appliedWith(before.applied)
 }
 

@@ -3,7 +3,6 @@ package informers
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -255,31 +254,6 @@ func TestConditionsAreOfTheOwner(t *testing.T) {
 	must(t, s.Add(labelled("a", 4, applied)))
 	if object, _ := s.get(name); object.judgedBy(ours) {
 		t.Error("the condition of a deleted object is kept")
-	}
-}
-
-// The scheduler counts nodes in its messages. What differs only in numbers is not written to
-// the status of each Instance whose Pod waits.
-func TestCountsOfNodesNotifyNobody(t *testing.T) {
-	waiting := func(version int, message string) *unstructured.Unstructured {
-		pod := labelled("p", version, owned, applied)
-		pod.SetKind("Pod")
-		pod.Object["status"] = map[string]any{"phase": "Pending", "conditions": []any{map[string]any{
-			"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
-		}}}
-		return pod
-	}
-	s, notified := memoryStore()
-	must(t, s.Replace([]any{waiting(5, "0/9 nodes are available: 9 Insufficient cpu.")}, "5"))
-	*notified = nil
-	must(t, s.Update(waiting(6, "0/10 nodes are available: 10 Insufficient cpu.")))
-	if len(*notified) != 0 {
-		t.Errorf("notified %v of another number of nodes", *notified)
-	}
-	must(t, s.Update(waiting(7, "0/10 nodes are available: 10 Insufficient memory.")))
-	object, _ := s.get(types.NamespacedName{Namespace: "ns", Name: "p"})
-	if len(*notified) != 1 || !strings.HasSuffix(object.Reason, "10 Insufficient memory.") {
-		t.Errorf("notified %v of another obstacle, %q", *notified, object.Reason)
 	}
 }
 
