@@ -147,11 +147,7 @@ func start(ctx context.Context, mgr manager.Manager) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("add the health check: %w", err)
 	}
-	ready, err := controller.Ready(mgr)
-	if err != nil {
-		return fmt.Errorf("set up the readiness check: %w", err)
-	}
-	if err := mgr.AddReadyzCheck("caches", ready); err != nil {
+	if err := mgr.AddReadyzCheck("caches", controller.Ready(mgr)); err != nil {
 		return fmt.Errorf("add the readiness check: %w", err)
 	}
 	release := func(ctx context.Context) error {

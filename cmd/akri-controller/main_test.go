@@ -56,8 +56,7 @@ func TestWhatAVersionLacksIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// A replica that does not lead needs its memory, its readiness and the right version of
-// the API server, too.
+// A replica that does not lead needs its memory and the right version of the API server, too.
 func TestStartIsForEveryReplica(t *testing.T) {
 	mgr, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{Metrics: server.Options{BindAddress: "0"}})
 	if err != nil {
@@ -67,8 +66,8 @@ func TestStartIsForEveryReplica(t *testing.T) {
 	if err := start(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.added) < 3 {
-		t.Errorf("%d runnables are started, want those for memory, readiness and version", len(r.added))
+	if len(r.added) < 2 {
+		t.Errorf("%d runnables are started, want those for memory and version", len(r.added))
 	}
 	for i, runnable := range r.added {
 		if replica, ok := runnable.(manager.LeaderElectionRunnable); !ok || replica.NeedLeaderElection() {
