@@ -91,9 +91,8 @@ func (r configurationReconciler) execute(ctx context.Context, p *pass) (converge
 	if len(outcome.Problems) == 0 {
 		outcome.Problems = unavailable // reported even before the first device is found
 	}
-	if again := sooner(group.again, left); again > 0 {
-		outcome.Requeue(again)
-	}
+	outcome.Requeue(group.again)
+	outcome.Requeue(left)
 	return outcome, err
 }
 

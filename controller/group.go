@@ -51,7 +51,7 @@ func (m *memory) survey(p *pass, instances []v0.Instance, now time.Time) group {
 		known := m.get(ownership.InstanceParent(instance)) // a copy: the Instance's own pass observes it
 		device, again := known.absence.observe(instance, now)
 		found.uncertain = found.uncertain || device == uncertain
-		found.again = sooner(found.again, again)
+		found.again = converge.Sooner(found.again, again)
 		if device == departed {
 			continue
 		}
@@ -60,7 +60,7 @@ func (m *memory) survey(p *pass, instances []v0.Instance, now time.Time) group {
 			reconciled = wasReady
 		}
 		if known.judged && known.awaits(instance.ResourceVersion) { // the conditions in the cache are the former ones
-			reconciled, found.again = false, sooner(found.again, m.delay(p.parent.NamespacedName))
+			reconciled, found.again = false, converge.Sooner(found.again, m.delay(p.parent.NamespacedName))
 		}
 		if !reconciled {
 			found.late++
@@ -68,14 +68,6 @@ func (m *memory) survey(p *pass, instances []v0.Instance, now time.Time) group {
 		found.add(*instance)
 	}
 	return found
-}
-
-// sooner returns the shorter of two delays, where zero is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // notReconciled stands for the condition Ready of an Instance that does not have it yet.

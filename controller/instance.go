@@ -89,9 +89,7 @@ func (r instanceReconciler) execute(ctx context.Context, p *pass) (converge.Outc
 	if err == nil && !outcome.Pending && !outcome.Held && len(outcome.Problems) == 0 {
 		r.gate.Report(configuration.UID, instance.Name, isTrue(readyCondition(outcome, appliedCondition(outcome))))
 	}
-	if again > 0 {
-		outcome.Requeue(again)
-	}
+	outcome.Requeue(again)
 	return outcome, err
 }
 
