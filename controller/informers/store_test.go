@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -191,7 +190,7 @@ func TestLateAnswers(t *testing.T) {
 			must(t, s.Replace([]any{labelled("a", 5, applied, owned)}, "5"))
 			must(t, overtake(s))
 			*notified = nil
-			s.record(Trim(labelled("a", 6, applied, owned)), true)
+			s.record(Trim(labelled("a", 6, applied, owned)))
 			if object, found := s.get(name); found {
 				t.Errorf("version %s still counts", object.ResourceVersion)
 			}
@@ -199,7 +198,7 @@ func TestLateAnswers(t *testing.T) {
 				t.Errorf("notified %v", *notified)
 			}
 			*notified = nil
-			s.record(Trim(labelled("a", 8, applied, owned)), true)
+			s.record(Trim(labelled("a", 8, applied, owned)))
 			if object, found := s.get(name); !found || object.ResourceVersion != "8" || len(*notified) != 0 {
 				t.Errorf("the next answer does not count, notified %v", *notified)
 			}
@@ -215,10 +214,10 @@ func TestLateAnswers(t *testing.T) {
 func TestPanicsAreContained(t *testing.T) {
 	s, notified := memoryStore()
 	broken := compiled(t, "true")
-	s.record(trim(labelled("bad", 1, applied), broken), true)
+	s.record(trim(labelled("bad", 1, applied), broken))
 	must(t, s.Update(labelled("bad", 2, owned, func(object *unstructured.Unstructured) {
-		object.SetManagedFields([]metav1.ManagedFieldsEntry{appliedAt(time.Now(), `{"f:data":{}}`)})
-		object.Object["data"] = panics{}
+		object.SetKind("Pod")
+		object.Object["status"] = map[string]any{"phase": "Running", "containerStatuses": []any{panics{}}}
 	})))
 	bad, found := s.get(types.NamespacedName{Namespace: "ns", Name: "bad"})
 	if ready, reason := bad.ReadyBy(broken); !found || ready || reason != unjudged || bad.Ready || bad.Owner != "cam-uid" {
@@ -229,10 +228,8 @@ func TestPanicsAreContained(t *testing.T) {
 	}
 }
 
-// panics is a value that cannot be read.
+// panics is a value that cannot be copied.
 type panics struct{}
-
-func (panics) MarshalJSON() ([]byte, error) { panic("boom") }
 
 // An object is judged by the condition of the parent that has applied it, and other conditions
 // are not mistaken for it.
@@ -240,7 +237,7 @@ func TestConditionsAreOfTheOwner(t *testing.T) {
 	s, _ := memoryStore()
 	name := types.NamespacedName{Namespace: "ns", Name: "a"}
 	ours, theirs := compiled(t, "self.kind == 'ConfigMap'"), compiled(t, "false")
-	s.record(trim(labelled("a", 1, applied), ours), true)
+	s.record(trim(labelled("a", 1, applied), ours))
 	must(t, s.Replace([]any{labelled("a", 1, applied)}, "1"))
 	must(t, s.Update(labelled("a", 2, applied)))
 	object, _ := s.get(name)
