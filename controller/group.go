@@ -21,10 +21,7 @@ type group struct {
 	instances []v0.Instance             // whose devices have not departed
 	kinds     []schema.GroupVersionKind // of the objects of all
 	nodes     int                       // of the cluster, if it matters
-	// uncertain reports that the devices of some may have departed, and again after which
-	// time to look again; 0 is not before the next event.
-	uncertain bool
-	again     time.Duration
+	again     time.Duration             // after which to look at them again; 0 is not before the next event
 
 	ready int
 	// late is how many have not been reconciled since the Configuration was edited: their
@@ -49,10 +46,9 @@ func (m *memory) survey(p *pass, instances []v0.Instance, now time.Time) group {
 			}
 		}
 		known := m.get(ownership.InstanceParent(instance)) // a copy: the Instance's own pass observes it
-		device, again := known.absence.observe(instance, now)
-		found.uncertain = found.uncertain || device == uncertain
+		departed, again := known.absence.observe(instance, now)
 		found.again = converge.Sooner(found.again, again)
-		if device == departed {
+		if departed {
 			continue
 		}
 		reconciled := known.generation == p.configuration.Generation
