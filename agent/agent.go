@@ -25,6 +25,7 @@ import (
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/deviceplugin"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/kubeversion"
 	"akri.sh/akri/internal/version"
 )
 
@@ -106,7 +107,7 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 		"apiServer", options.Config.Host)
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return awaitAPIServer(ctx, config, log) })
+	group.Go(func() error { return kubeversion.Verify(ctx, config, log) })
 	group.Go(func() error { return a.handlers.Serve(ctx, registrations) })
 	group.Go(func() error { return a.handlers.Run(ctx) })
 	group.Go(func() error { return a.handlers.Probe(ctx) })

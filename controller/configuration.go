@@ -72,9 +72,7 @@ func (r configurationReconciler) execute(ctx context.Context, p *pass) (converge
 		return converge.Outcome{}, err
 	}
 	group := r.survey(p, instances, time.Now())
-	if p.group = &group; group.uncertain {
-		return converge.Outcome{Pending: true, RequeueAfter: group.again}, nil
-	}
+	p.group = &group
 	r.update(p.parent, func(known *record) { known.members, known.kinds = len(group.instances), group.kinds })
 	r.limitRollouts(configuration, group.instances)
 	p.compiled = r.templates.Get(configuration)
@@ -91,9 +89,8 @@ func (r configurationReconciler) execute(ctx context.Context, p *pass) (converge
 	if len(outcome.Problems) == 0 {
 		outcome.Problems = unavailable // reported even before the first device is found
 	}
-	if again := sooner(group.again, left); again > 0 {
-		outcome.Requeue(again)
-	}
+	outcome.Requeue(group.again)
+	outcome.Requeue(left)
 	return outcome, err
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -22,6 +21,7 @@ import (
 	"akri.sh/akri/controller/informers"
 	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/nodes"
+	"akri.sh/akri/controller/objects"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/sweep"
 	"akri.sh/akri/controller/takeover"
@@ -122,9 +122,9 @@ func setupSweep(mgr manager.Manager, every time.Duration) error {
 	if err != nil {
 		return err
 	}
-	names, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	single, err := objects.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
-	return mgr.Add(manager.RunnableFunc(sweep.New(served, names, mgr.GetAPIReader(), every).Run)) // on the leader only
+	return mgr.Add(manager.RunnableFunc(sweep.New(served, single, every).Run)) // on the leader only
 }

@@ -21,10 +21,7 @@ type group struct {
 	instances []v0.Instance             // whose devices have not departed
 	kinds     []schema.GroupVersionKind // of the objects of all
 	nodes     int                       // of the cluster, if it matters
-	// uncertain reports that the devices of some may have departed, and again after which
-	// time to look again; 0 is not before the next event.
-	uncertain bool
-	again     time.Duration
+	again     time.Duration             // after which to look at them again; 0 is not before the next event
 
 	ready int
 	// late is how many have not been reconciled since the Configuration was edited: their
@@ -49,18 +46,17 @@ func (m *memory) survey(p *pass, instances []v0.Instance, now time.Time) group {
 			}
 		}
 		known := m.get(ownership.InstanceParent(instance)) // a copy: the Instance's own pass observes it
-		device, again := known.absence.observe(instance, now)
-		found.uncertain = found.uncertain || device == uncertain
-		found.again = sooner(found.again, again)
-		if device == departed {
+		departed, again := known.absence.observe(instance, now)
+		found.again = converge.Sooner(found.again, again)
+		if departed {
 			continue
 		}
 		reconciled := known.generation == p.configuration.Generation
 		if known.generation == 0 || known.configuration != p.configuration.UID {
 			reconciled = wasReady
 		}
-		if known.judged && known.awaits(instance.ResourceVersion, now) { // the conditions in the cache are the former ones
-			reconciled, found.again = false, sooner(found.again, m.delay(p.parent.NamespacedName))
+		if known.judged && known.awaits(instance.ResourceVersion) { // the conditions in the cache are the former ones
+			reconciled, found.again = false, converge.Sooner(found.again, m.delay(p.parent.NamespacedName))
 		}
 		if !reconciled {
 			found.late++
@@ -68,14 +64,6 @@ func (m *memory) survey(p *pass, instances []v0.Instance, now time.Time) group {
 		found.add(*instance)
 	}
 	return found
-}
-
-// sooner returns the shorter of two delays, where zero is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // notReconciled stands for the condition Ready of an Instance that does not have it yet.

@@ -22,10 +22,6 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// expectationTimeout is how long a parent waits until the cache has the status that was
-// written last. It ends the wait for a write that is undone, by a restored backup of etcd.
-const expectationTimeout = time.Minute
-
 // memory is what is kept in addition to the caches: a record of each parent, and what the
 // packages below know about parents.
 type memory struct {
@@ -180,9 +176,7 @@ func (m *memory) update(parent ownership.Parent, change func(*record)) {
 
 // awaits reports whether the cache, which has a version of the parent, does not have the
 // status yet that this process wrote last.
-func (r *record) awaits(version string, now time.Time) bool {
-	return metadata.IsNewer(r.expected, version) && now.Sub(r.written) < expectationTimeout
-}
+func (r *record) awaits(version string) bool { return metadata.IsNewer(r.expected, version) }
 
 // keep keeps the inventory of a pass that writes no status, so that the next pass starts from
 // it. It leaves out what could not be created.

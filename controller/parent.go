@@ -81,8 +81,8 @@ func (r *parentReconciler) reconcile(ctx context.Context, kind parentKind, named
 		return reconcile.Result{RequeueAfter: converge.FirstRetry}, nil // until then, its predecessor's objects are in the way
 	}
 	known := r.get(p.parent)
-	if now := time.Now(); known.awaits(p.object.GetResourceVersion(), now) {
-		return reconcile.Result{RequeueAfter: max(readAgain, now.Sub(known.written)/2)}, nil
+	if known.awaits(p.object.GetResourceVersion()) {
+		return reconcile.Result{RequeueAfter: max(readAgain, time.Since(known.written)/2)}, nil
 	}
 	p.history = known.history
 	if p.base = p.stored; known.held != nil {

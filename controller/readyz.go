@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -12,19 +12,16 @@ import (
 
 // Ready returns a check that passes once all Configurations and Instances have been
 // read. From then on this replica works, or can take over from the leader.
-func Ready(mgr manager.Manager) (healthz.Checker, error) {
-	var synced atomic.Bool
-	err := mgr.Add(EveryReplica(func(ctx context.Context) error {
-		synced.Store(mgr.GetCache().WaitForCacheSync(ctx))
-		return nil
-	}))
-	return func(*http.Request) error {
-		if !synced.Load() {
+func Ready(mgr manager.Manager) healthz.Checker {
+	return func(probe *http.Request) error {
+		ctx, cancel := context.WithTimeout(probe.Context(), 100*time.Millisecond)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
 			return errors.New("no Configuration or Instance has been read yet: " +
 				"check in the log whether the API server answers and allows the controller to list them")
 		}
 		return nil
-	}, err
+	}
 }
 
 // EveryReplica is a Runnable that runs on every replica, leader or not.

@@ -53,9 +53,7 @@ func (p *pass) paceOf(now status) pace {
 // waits: it is then kept in memory, and another leader would compute it again.
 func (r *parentReconciler) report(ctx context.Context, kind parentKind, p *pass, outcome *converge.Outcome) error {
 	wait, problems := r.retry(p, outcome.Problems, time.Now())
-	if wait > 0 {
-		outcome.Requeue(wait)
-	}
+	outcome.Requeue(wait)
 	if len(problems) == 0 && len(outcome.Problems) > 0 { // the API server did not answer, which may be over soon
 		r.keep(p, outcome.Resources)
 		return nil

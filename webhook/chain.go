@@ -107,15 +107,15 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 // inspect performs the checks that need neither devices nor dry runs. It returns
 // the compiled templates and whether the requester may delegate.
 func (c *Chain) inspect(ctx context.Context, r admissionRequest) (compiled *templates.Templates, delegated bool, findings []Finding) {
-	var name, number, delegation []Finding
-	requests := newParallel()
-	requests.run(func() { name = c.checkName(ctx, r) })
-	requests.run(func() { number = c.checkNumber(ctx, r) })
-	requests.run(func() { delegated, delegation = c.mayDelegate(ctx, r) })
-	details := checkDetails(c.details, r.configuration)
-	compiled, problems := checkTemplates(r.configuration, c.policy)
-	requests.wait()
-	return compiled, delegated, slices.Concat(name, number, delegation, details, problems)
+	var name, number, delegation, problems []Finding
+	checks := []func(){
+		func() { name = c.checkName(ctx, r) },
+		func() { number = c.checkNumber(ctx, r) },
+		func() { delegated, delegation = c.mayDelegate(ctx, r) },
+		func() { compiled, problems = checkTemplates(r.configuration, c.policy) },
+	}
+	inParallel(len(checks), func(i int) { checks[i]() })
+	return compiled, delegated, slices.Concat(name, number, delegation, checkDetails(c.details, r.configuration), problems)
 }
 
 // denied reports whether a finding rejects the request.

@@ -56,14 +56,12 @@ func (o *objectReview) checkObjects(ctx context.Context) []Finding {
 // tryAll returns the findings about the objects of each template.
 func (o *objectReview) tryAll(ctx context.Context, all round, candidates []*candidate) [][]Finding {
 	findings := make([][]Finding, len(candidates))
-	requests := newParallel()
-	for i, tmpl := range candidates {
-		object, wrong := o.choose(all, tmpl)
+	inParallel(len(candidates), func(i int) {
+		object, wrong := o.choose(all, candidates[i])
 		if findings[i] = wrong; len(wrong) == 0 {
-			requests.run(func() { findings[i] = o.dryRun(ctx, tmpl, object) })
+			findings[i] = o.dryRun(ctx, candidates[i], object)
 		}
-	}
-	requests.wait()
+	})
 	return findings
 }
 

@@ -88,11 +88,9 @@ func (c *Chain) readAffected(ctx context.Context, r admissionRequest, name strin
 // controller repairs them in any case.
 func (o *objectReview) checkForecast(ctx context.Context, affected affectedInstances) []Finding {
 	predictions := make([]prediction, len(affected.names))
-	requests := newParallel()
-	for i, name := range affected.names {
-		requests.run(func() { predictions[i] = o.predict(ctx, name, maxForecastRequests/len(affected.names)) })
-	}
-	requests.wait()
+	inParallel(len(predictions), func(i int) {
+		predictions[i] = o.predict(ctx, affected.names[i], maxForecastRequests/len(predictions))
+	})
 	return summary(affected, predictions)
 }
 

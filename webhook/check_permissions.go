@@ -96,11 +96,9 @@ func (c *cluster) requirementsOf(configuration *v0.Configuration, candidates []*
 // missing returns the requirements that are not met, in their order.
 func (c *cluster) missing(ctx context.Context, r admissionRequest, requirements []requirement) ([]requirement, error) {
 	allowed, errs := make([]bool, len(requirements)), make([]error, len(requirements))
-	reviews := newParallel()
-	for i, need := range requirements {
-		reviews.run(func() { allowed[i], errs[i] = c.may(ctx, need.subject(r), need.right) })
-	}
-	reviews.wait()
+	inParallel(len(requirements), func(i int) {
+		allowed[i], errs[i] = c.may(ctx, requirements[i].subject(r), requirements[i].right)
+	})
 	var unmet []requirement
 	for i, need := range requirements {
 		if !allowed[i] {

@@ -162,22 +162,18 @@ func TestOldObjectThatIsNotRead(t *testing.T) {
 	}
 }
 
-// A panic in one of several concurrent functions reaches the caller of wait.
+// A panic in one of several concurrent calls reaches the caller.
 func TestPanicInParallel(t *testing.T) {
 	defer func() {
 		if got := fmt.Sprint(recover()); !strings.HasPrefix(got, "three") {
 			t.Errorf("recovered %q", got)
 		}
 	}()
-	p := newParallel()
-	for i := range 10 {
-		p.run(func() {
-			if i == 3 {
-				panic("three")
-			}
-		})
-	}
-	p.wait()
+	inParallel(10, func(i int) {
+		if i == 3 {
+			panic("three")
+		}
+	})
 }
 
 func TestTimeout(t *testing.T) {

@@ -10,32 +10,23 @@ import (
 // maxParallel limits the requests to the API server that one review has in flight.
 const maxParallel = 4
 
-// parallel runs functions concurrently. wait re-panics in the caller, whose handler
-// recovers; otherwise a panic would crash the process.
-type parallel struct{ group errgroup.Group }
-
-func newParallel() *parallel {
-	p := &parallel{}
-	p.group.SetLimit(maxParallel)
-	return p
-}
-
-// run starts a function, once fewer than maxParallel are running.
-func (p *parallel) run(f func()) {
-	p.group.Go(func() (err error) {
-		defer func() {
-			if reason := recover(); reason != nil {
-				err = fmt.Errorf("%v\n%s", reason, debug.Stack())
-			}
-		}()
-		f()
-		return nil
-	})
-}
-
-// wait returns when all functions have returned, and panics if one of them did.
-func (p *parallel) wait() {
-	if err := p.group.Wait(); err != nil {
+// inParallel calls a function with each number below n, a few at a time. If a call panics, so
+// does inParallel, whose caller's handler recovers; otherwise it would crash the process.
+func inParallel(n int, f func(i int)) {
+	var group errgroup.Group
+	group.SetLimit(maxParallel)
+	for i := range n {
+		group.Go(func() (err error) {
+			defer func() {
+				if reason := recover(); reason != nil {
+					err = fmt.Errorf("%v\n%s", reason, debug.Stack())
+				}
+			}()
+			f(i)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
 		panic(err)
 	}
 }

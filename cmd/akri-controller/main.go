@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -147,11 +148,7 @@ func start(ctx context.Context, mgr manager.Manager) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("add the health check: %w", err)
 	}
-	ready, err := controller.Ready(mgr)
-	if err != nil {
-		return fmt.Errorf("set up the readiness check: %w", err)
-	}
-	if err := mgr.AddReadyzCheck("caches", ready); err != nil {
+	if err := mgr.AddReadyzCheck("caches", controller.Ready(mgr)); err != nil {
 		return fmt.Errorf("add the readiness check: %w", err)
 	}
 	release := func(ctx context.Context) error {
@@ -162,27 +159,10 @@ func start(ctx context.Context, mgr manager.Manager) error {
 		return fmt.Errorf("add the release of memory: %w", err)
 	}
 	verify := func(ctx context.Context) error {
-		return verifyVersion(ctx, mgr.GetConfig(), ctrl.Log.WithName("kubernetes"))
+		return kubeversion.Verify(ctx, mgr.GetConfig(), slog.New(logr.ToSlogHandler(ctrl.Log.WithName("kubernetes"))))
 	}
 	if err := mgr.Add(controller.EveryReplica(verify)); err != nil {
 		return fmt.Errorf("add the check of the API server's version: %w", err)
 	}
 	return mgr.Start(ctx)
-}
-
-// verifyVersion logs the version of the API server, and what Akri does without. It
-// returns an error if Akri does not run on this version.
-func verifyVersion(ctx context.Context, api *rest.Config, log logr.Logger) error {
-	server, err := kubeversion.Await(ctx, api, func(err error) { log.V(1).Info("The version of the API server is not known yet", "err", err) })
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	log.Info("The API server has answered", "version", server)
-	if lack := kubeversion.Lacking(server); lack != "" {
-		log.Info("Akri may not work with this version of Kubernetes", "because", lack, "see", kubeversion.Page)
-	}
-	return nil
 }

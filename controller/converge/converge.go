@@ -90,11 +90,17 @@ func (o *Outcome) fail(place string, err error) {
 	o.Problems = append(o.Problems, problem.At(place, err))
 }
 
-// Requeue requests another pass after a delay at the latest.
+// Requeue requests another pass after a delay at the latest; 0 requests none.
 func (o *Outcome) Requeue(after time.Duration) {
-	if o.RequeueAfter == 0 || after < o.RequeueAfter {
-		o.RequeueAfter = after
+	o.RequeueAfter = Sooner(o.RequeueAfter, after)
+}
+
+// Sooner returns the shorter of two delays, where zero is none.
+func Sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
 	}
+	return a
 }
 
 // pass is one pass over the objects of a parent.

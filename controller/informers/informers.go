@@ -159,7 +159,7 @@ func (i *Informers) Judge(
 	if informer == nil {
 		return nil
 	}
-	return live.Read(func(object *unstructured.Unstructured) { informer.record(trim(object, condition), false) })
+	return live.Read(func(object *unstructured.Unstructured) { informer.record(trim(object, condition)) })
 }
 
 // Watched is the watch of one resource.
@@ -228,7 +228,7 @@ func (i *Informers) RecordApplied(
 ) *Object {
 	object := trim(answer, condition)
 	if informer := i.find(resource); informer != nil {
-		informer.record(object, true)
+		informer.record(object)
 	}
 	return object
 }

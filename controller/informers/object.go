@@ -1,7 +1,6 @@
 package informers
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -33,9 +32,6 @@ type Object struct {
 	// verdict says why it does not hold.
 	condition *readywhen.Condition
 	verdict   string
-	// values is the digest of [valuesOf], and applied that of the controller's last apply;
-	// 0 if it is not known. Later versions of the object inherit applied.
-	values, applied uint64
 }
 
 // Trim returns what is kept of an object that no ready-when condition judges.
@@ -72,7 +68,6 @@ func trim(full *unstructured.Unstructured, condition *readywhen.Condition) (obje
 	object.Edited = slices.ContainsFunc(meta.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return ownership.IsEdit(entry) && ownership.HasEntries(entry)
 	})
-	object.values = valuesOf(full.Object, meta, time.Now())
 	object.Terminated = readiness.Terminated(full)
 	object.Ready, object.Reason = readiness.Check(full)
 	if condition != nil {
@@ -104,28 +99,6 @@ func (o *Object) ours() bool { return o.Applied || o.Confirmed }
 // name returns the name of the object.
 func (o *Object) name() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
-}
-
-// after returns the object with what an earlier version of it says about the
-// controller's last apply, and with that one's reason if its own says the same. before
-// may be nil, or another object of that name.
-func (o *Object) after(before *Object) *Object {
-	if before == nil || before == o || o.UID != before.UID {
-		return o
-	}
-	later := *o
-	later.values = cmp.Or(o.values, before.values)
-	if readiness.SameObstacle(before.Reason, o.Reason) {
-		later.Reason = before.Reason // not worth a write
-	}
-	return later.appliedWith(before.applied)
-}
-
-// appliedWith returns the object with the values that the controller has last applied, and
-// whether its fields have others since.
-func (o Object) appliedWith(values uint64) *Object {
-	o.applied, o.Altered = values, values != 0 && o.values != 0 && o.values != values
-	return &o
 }
 
 // differs reports whether the object's parent must be reconciled.
@@ -163,7 +136,7 @@ func (l *objectList) DeepCopyObject() runtime.Object { return l }
 // fieldsOf returns a digest of the controller's entry in an object's managedFields.
 // The API server keeps the entry equal until another manager changes one of its
 // fields, or an apply changes the object: the entry's time then shows that of a client
-// that borrows the controller's name, unless it is the same second ([valuesOf]).
+// that borrows the controller's name, unless it is the same second.
 func fieldsOf(object metav1.Object) string {
 	entry := ownership.AppliedFields(object)
 	if entry == nil || entry.FieldsV1 == nil {

@@ -2,7 +2,6 @@ package informers
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -96,22 +95,6 @@ func (s *store) Replace(objects []any, version string) error {
 		}
 		exist[now.(*Object).name()] = now.(*Object)
 	}
-	s.mu.Lock()
-	var changed []*Object
-	if metadata.IsNewer(s.delivered, version) { // etcd was restored from a backup: all versions are older now
-		changed = slices.AppendSeq(slices.Collect(maps.Values(s.objects)), maps.Values(exist))
-		clear(s.objects)
-		clear(s.byParent)
-		for name, now := range exist {
-			if now.ours() {
-				s.put(name, now)
-			}
-		}
-	}
-	s.mu.Unlock()
-	for _, object := range changed {
-		s.notify(object.Parent)
-	}
 	for _, now := range exist {
 		s.observe(now)
 	}
@@ -160,7 +143,6 @@ func (s *store) observe(now *Object) {
 		s.mu.Unlock()
 		return // it is known, or the controller has applied since
 	}
-	now = now.after(before)
 	s.put(name, now)
 	s.mu.Unlock()
 	if before != nil && !now.differs(before) {
@@ -187,33 +169,19 @@ func (s *store) remove(name types.NamespacedName, version string) {
 	s.gone(func(other types.NamespacedName) bool { return other == name })
 }
 
-// record stores the answer to an apply or to a read. If the watch has a later version of an
-// applied object, that one is compared with the answer. If it is ahead of the answer and does
-// not have the object, the object has been deleted or has lost its labels since.
-func (s *store) record(answer *Object, applied bool) {
+// record stores the answer to an apply or to a read, unless the watch has a later version. If
+// it is ahead of the answer and does not have the object, the object has been deleted or has
+// lost its labels since.
+func (s *store) record(answer *Object) {
 	name := answer.name()
 	s.mu.Lock()
 	known := s.objects[name]
-	if applied {
-		answer = answer.appliedWith(answer.values)
-	} else {
-		answer = answer.after(known)
-	}
-	changed := false
-	switch {
-	case known == nil && s.delivered != "" && !metadata.IsNewer(answer.ResourceVersion, s.delivered):
-		changed = true
-	case known != nil && known.newer(answer):
-		if applied && known.UID == answer.UID {
-			now := known.appliedWith(answer.applied)
-			s.put(name, now)
-			changed = now.Altered
-		}
-	default:
+	lost := known == nil && s.delivered != "" && !metadata.IsNewer(answer.ResourceVersion, s.delivered)
+	if !lost && (known == nil || !known.newer(answer)) {
 		s.put(name, answer)
 	}
 	s.mu.Unlock()
-	if changed {
+	if lost {
 		s.notify(answer.Parent)
 	}
 }

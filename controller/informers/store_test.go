@@ -3,9 +3,7 @@ package informers
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -176,22 +174,6 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// After etcd was restored from a backup, all versions are older, and objects may be missing.
-func TestARestoredList(t *testing.T) {
-	s, notified := memoryStore()
-	must(t, s.Replace([]any{labelled("a", 90, owned), labelled("b", 91, owned)}, "95"))
-	*notified = nil
-	must(t, s.Replace([]any{labelled("a", 10, owned)}, "20"))
-	object, found := s.get(types.NamespacedName{Namespace: "ns", Name: "a"})
-	if s.len() != 1 || !found || object.ResourceVersion != "10" || len(*notified) != 3 { // both are lost, and one is new
-		t.Errorf("%d objects are kept, %+v, notified: %v", s.len(), object, *notified)
-	}
-	must(t, s.Update(labelled("a", 21)))
-	if s.len() != 0 {
-		t.Error("later events do not count")
-	}
-}
-
 // The answer to an apply may arrive after the watch's event that the object was deleted
 // or has lost its labels. There is no further event, so the answer must not count.
 func TestLateAnswers(t *testing.T) {
@@ -208,7 +190,7 @@ func TestLateAnswers(t *testing.T) {
 			must(t, s.Replace([]any{labelled("a", 5, applied, owned)}, "5"))
 			must(t, overtake(s))
 			*notified = nil
-			s.record(Trim(labelled("a", 6, applied, owned)), true)
+			s.record(Trim(labelled("a", 6, applied, owned)))
 			if object, found := s.get(name); found {
 				t.Errorf("version %s still counts", object.ResourceVersion)
 			}
@@ -216,7 +198,7 @@ func TestLateAnswers(t *testing.T) {
 				t.Errorf("notified %v", *notified)
 			}
 			*notified = nil
-			s.record(Trim(labelled("a", 8, applied, owned)), true)
+			s.record(Trim(labelled("a", 8, applied, owned)))
 			if object, found := s.get(name); !found || object.ResourceVersion != "8" || len(*notified) != 0 {
 				t.Errorf("the next answer does not count, notified %v", *notified)
 			}
@@ -253,10 +235,10 @@ func TestAnswersDuringAList(t *testing.T) {
 func TestPanicsAreContained(t *testing.T) {
 	s, notified := memoryStore()
 	broken := compiled(t, "true")
-	s.record(trim(labelled("bad", 1, applied), broken), true)
+	s.record(trim(labelled("bad", 1, applied), broken))
 	must(t, s.Update(labelled("bad", 2, owned, func(object *unstructured.Unstructured) {
-		object.SetManagedFields([]metav1.ManagedFieldsEntry{appliedAt(time.Now(), `{"f:data":{}}`)})
-		object.Object["data"] = panics{}
+		object.SetKind("Pod")
+		object.Object["status"] = map[string]any{"phase": "Running", "containerStatuses": []any{panics{}}}
 	})))
 	bad, found := s.get(types.NamespacedName{Namespace: "ns", Name: "bad"})
 	if ready, reason := bad.ReadyBy(broken); !found || ready || reason != unjudged || bad.Ready || bad.Owner != "cam-uid" {
@@ -267,10 +249,8 @@ func TestPanicsAreContained(t *testing.T) {
 	}
 }
 
-// panics is a value that cannot be read.
+// panics is a value that cannot be copied.
 type panics struct{}
-
-func (panics) MarshalJSON() ([]byte, error) { panic("boom") }
 
 // An object is judged by the condition of the parent that has applied it, and other conditions
 // are not mistaken for it.
@@ -278,7 +258,7 @@ func TestConditionsAreOfTheOwner(t *testing.T) {
 	s, _ := memoryStore()
 	name := types.NamespacedName{Namespace: "ns", Name: "a"}
 	ours, theirs := compiled(t, "self.kind == 'ConfigMap'"), compiled(t, "false")
-	s.record(trim(labelled("a", 1, applied), ours), true)
+	s.record(trim(labelled("a", 1, applied), ours))
 	must(t, s.Replace([]any{labelled("a", 1, applied)}, "1"))
 	must(t, s.Update(labelled("a", 2, applied)))
 	object, _ := s.get(name)
@@ -292,31 +272,6 @@ func TestConditionsAreOfTheOwner(t *testing.T) {
 	must(t, s.Add(labelled("a", 4, applied)))
 	if object, _ := s.get(name); object.judgedBy(ours) {
 		t.Error("the condition of a deleted object is kept")
-	}
-}
-
-// The scheduler counts nodes in its messages. What differs only in numbers is not written to
-// the status of each Instance whose Pod waits.
-func TestCountsOfNodesNotifyNobody(t *testing.T) {
-	waiting := func(version int, message string) *unstructured.Unstructured {
-		pod := labelled("p", version, owned, applied)
-		pod.SetKind("Pod")
-		pod.Object["status"] = map[string]any{"phase": "Pending", "conditions": []any{map[string]any{
-			"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
-		}}}
-		return pod
-	}
-	s, notified := memoryStore()
-	must(t, s.Replace([]any{waiting(5, "0/9 nodes are available: 9 Insufficient cpu.")}, "5"))
-	*notified = nil
-	must(t, s.Update(waiting(6, "0/10 nodes are available: 10 Insufficient cpu.")))
-	if len(*notified) != 0 {
-		t.Errorf("notified %v of another number of nodes", *notified)
-	}
-	must(t, s.Update(waiting(7, "0/10 nodes are available: 10 Insufficient memory.")))
-	object, _ := s.get(types.NamespacedName{Namespace: "ns", Name: "p"})
-	if len(*notified) != 1 || !strings.HasSuffix(object.Reason, "10 Insufficient memory.") {
-		t.Errorf("notified %v of another obstacle, %q", *notified, object.Reason)
 	}
 }
 

@@ -76,9 +76,6 @@ type Observed struct {
 	// ManagedFieldsHash is that of the set of fields that the controller owns; empty if
 	// it has not applied the object.
 	ManagedFieldsHash string
-	// Altered reports that the fields have other values than after the controller's last
-	// apply, although the set of fields is the same.
-	Altered bool
 	// Edited reports that somebody has set list entries with kubectl.
 	Edited bool
 	// Terminated: it is a Pod that never runs again; Reason says why.

@@ -81,21 +81,15 @@ func edited(want *Desired, have Observed, recorded v0.ResourceStatus) bool {
 	return recorded.UID != string(have.UID) || recorded.Hash != want.Hash
 }
 
-// drifted reports whether the fields that the controller owns differ from those after
-// its last apply.
-func drifted(have Observed, recorded v0.ResourceStatus) bool {
-	return lost(have, recorded) || have.Altered
-}
-
-// lost reports whether the set of fields that the controller owns differs from the one
+// drifted reports whether the set of fields that the controller owns differs from the one
 // after its last apply. A manager that changes the value of such a field takes it out of
 // the set.
-func lost(have Observed, recorded v0.ResourceStatus) bool {
+func drifted(have Observed, recorded v0.ResourceStatus) bool {
 	return have.ManagedFieldsHash != recorded.ManagedFieldsHash
 }
 
 // takesOver reports whether somebody may have replaced list entries of an object that was
 // applied before.
 func takesOver(have Observed, recorded v0.ResourceStatus) bool {
-	return have.Edited && have.Applied && lost(have, recorded)
+	return have.Edited && have.Applied && drifted(have, recorded)
 }

@@ -141,22 +141,3 @@ func TestBy(t *testing.T) {
 		}
 	}
 }
-
-// The scheduler counts nodes: when one joins, the text of each Pod that waits changes.
-func TestSameObstacle(t *testing.T) {
-	const before = "the Pod is pending: Unschedulable: 0/9 nodes are available: 9 Insufficient akri.sh/cam-1."
-	for now, same := range map[string]bool{
-		before: true,
-		"the Pod is pending: Unschedulable: 0/10 nodes are available: 10 Insufficient akri.sh/cam-1.":                       true,
-		"the Pod is pending: Unschedulable: 0/10 nodes are available: 9 Insufficient akri.sh/cam-1, 1 Insufficient memory.": false,
-		"the Pod is pending: SchedulingGated": false,
-		"":                                    false,
-	} {
-		if got := readiness.SameObstacle(before, now); got != same {
-			t.Errorf("%q: the same: %v, want %v", now, got, same)
-		}
-	}
-	if readiness.SameObstacle("Available: 1/3", "Available: 2/3") {
-		t.Error("progress of a Deployment is not told any more")
-	}
-}

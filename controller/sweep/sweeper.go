@@ -8,14 +8,17 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/objects"
 	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/internal/backoff"
 )
 
 // selector selects the objects that the controller applied where garbage collection does
@@ -23,42 +26,29 @@ import (
 const selector = v0.LabelManagedBy + "=" + v0.ManagedBy + "," + v0.LabelOwner + "," +
 	v0.LabelDeletionPolicy + "!=" + v0.DeletionPolicyOrphan
 
-// maxFirst bounds the time from the start to the first sweep; pageSize is how many
-// objects are read at once: the metadata of each may have more than a megabyte.
-const (
-	maxFirst = 10 * time.Minute
-	pageSize = 10
-)
+// maxFirst bounds the time from the start to the first sweep.
+const maxFirst = 10 * time.Minute
 
 // Sweeper removes strays.
 type Sweeper struct {
 	kinds   discovery.DiscoveryInterface
-	objects metadata.Interface
-	parents client.Reader
+	objects *objects.Client
 	every   time.Duration
 }
 
-// New returns a Sweeper with an interval. parents must read from the API server: if the
-// reader lags, objects of an existing parent would be removed.
-func New(kinds discovery.DiscoveryInterface, objects metadata.Interface, parents client.Reader, every time.Duration) *Sweeper {
-	return &Sweeper{kinds: kinds, objects: objects, parents: parents, every: every}
+// New returns a Sweeper with an interval.
+func New(kinds discovery.DiscoveryInterface, objects *objects.Client, every time.Duration) *Sweeper {
+	return &Sweeper{kinds: kinds, objects: objects, every: every}
 }
 
 // Run sweeps at the interval until ctx ends.
 func (s *Sweeper) Run(ctx context.Context) error {
-	timer := time.NewTimer(min(maxFirst, s.every))
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-			if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-				log.FromContext(ctx).Error(err, "The sweep is incomplete")
-			}
-			timer.Reset(s.every)
+	for delay := min(maxFirst, s.every); backoff.Sleep(ctx, delay); delay = s.every {
+		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "The sweep is incomplete")
 		}
 	}
+	return nil
 }
 
 // Sweep searches all kinds that the controller may list, and returns how many strays
@@ -96,54 +86,53 @@ func (s *Sweeper) resources() ([]schema.GroupVersionResource, error) {
 	return resources, errors.Join(err, invalid)
 }
 
-func (s *Sweeper) sweep(ctx context.Context, resource schema.GroupVersionResource) (removed int, err error) {
-	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
-	for {
-		page, err := s.objects.Resource(resource).List(ctx, options)
-		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-			return removed, nil // the controller cannot have applied any
-		}
-		if err != nil {
-			return removed, err
-		}
-		for i := range page.Items {
-			stray, err := s.stray(ctx, &page.Items[i])
-			if err == nil && stray {
-				err = s.remove(ctx, resource, &page.Items[i])
-			}
-			if err != nil {
-				return removed, err
-			}
-			if stray {
-				removed++
-			}
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return removed, nil
-		}
-	}
+// candidate is an object that is a stray if its parent does not exist.
+type candidate struct {
+	types.NamespacedName
+	version string
+	state   ownership.State
 }
 
-// stray reports whether the only parent that would remove the object no longer
-// exists. Labels count only if the controller has set them.
-func (s *Sweeper) stray(ctx context.Context, object *metav1.PartialObjectMetadata) (bool, error) {
-	state := ownership.Read(object)
-	if state.Owner == "" || !state.Named || state.Terminating || len(object.GetOwnerReferences()) > 0 {
-		return false, nil
+func (s *Sweeper) sweep(ctx context.Context, resource schema.GroupVersionResource) (removed int, err error) {
+	var candidates []candidate
+	_, err = s.objects.List(ctx, resource, metav1.NamespaceAll, selector, func(object *unstructured.Unstructured) bool {
+		name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+		state := ownership.Read(object) // labels count only if the controller has set them
+		if state.Owner != "" && state.Named && !state.Terminating && len(object.GetOwnerReferences()) == 0 {
+			candidates = append(candidates, candidate{name, object.GetResourceVersion(), state})
+		}
+		return true
+	})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		return 0, nil // the controller cannot have applied any
 	}
-	parent := &metav1.PartialObjectMetadata{}
-	parent.SetGroupVersionKind(state.Parent.Kind())
-	err := s.parents.Get(ctx, state.Parent.NamespacedName, parent)
+	for i := 0; err == nil && i < len(candidates); i++ {
+		var lives bool
+		if lives, err = s.lives(ctx, candidates[i].state); err == nil && !lives {
+			err = s.remove(ctx, resource, candidates[i])
+			removed++
+		}
+	}
+	return removed, err
+}
+
+// lives reports whether the parent that removes an object exists. It asks the API server:
+// if a cache lagged, objects of an existing parent would be removed.
+func (s *Sweeper) lives(ctx context.Context, state ownership.State) (lives bool, err error) {
+	parent, err := s.objects.Get(ctx, state.Parent.Resource(), state.Parent.NamespacedName)
+	if err == nil {
+		err = parent.Read(func(object *unstructured.Unstructured) { lives = object.GetUID() == state.Owner })
+	}
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read %s: %w", state.Parent, err)
 	}
-	return err != nil || state.Owner != parent.UID, nil
+	return lives, nil
 }
 
-func (s *Sweeper) remove(ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata) error {
+func (s *Sweeper) remove(ctx context.Context, resource schema.GroupVersionResource, stray candidate) error {
 	background := metav1.DeletePropagationBackground
-	err := s.objects.Resource(resource).Namespace(object.Namespace).Delete(ctx, object.Name, metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion},
+	err := s.objects.Delete(ctx, resource, stray.NamespacedName, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &stray.state.UID, ResourceVersion: &stray.version},
 		PropagationPolicy: &background,
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -151,7 +140,7 @@ func (s *Sweeper) remove(ctx context.Context, resource schema.GroupVersionResour
 	}
 	if err == nil {
 		log.FromContext(ctx).Info("Deleted a stray object",
-			"resource", resource.GroupResource().String(), "namespace", object.Namespace, "name", object.Name,
+			"resource", resource.GroupResource().String(), "namespace", stray.Namespace, "name", stray.Name,
 			"reason", "its parent no longer exists")
 	}
 	return err

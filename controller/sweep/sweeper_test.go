@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/objects"
 	"akri.sh/akri/controller/sweep"
 	"akri.sh/akri/internal/apitest"
 )
@@ -62,8 +62,8 @@ func recordLimits(config *rest.Config) (watched *rest.Config, limits map[string]
 	watched, limits = rest.CopyConfig(config), map[string]int{}
 	watched.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
-			if request.Method == http.MethodGet {
-				limits[request.URL.Query().Get("limit")]++
+			if query := request.URL.Query(); query.Has("labelSelector") {
+				limits[query.Get("limit")]++
 			}
 			return next.RoundTrip(request)
 		})
@@ -91,7 +91,7 @@ func TestSweep(t *testing.T) {
 	}
 
 	const ours = v0.FieldManagerController
-	objects := map[string]sweptObject{
+	existing := map[string]sweptObject{
 		"orphaned": {
 			reason:  "it is as garbage collection leaves it when its Configuration is deleted with --cascade=orphan",
 			labels:  map[string]string{v0.LabelConfiguration: "gone"},
@@ -162,10 +162,10 @@ func TestSweep(t *testing.T) {
 			manager: "kubectl",
 		},
 	}
-	for name, object := range objects {
+	for name, object := range existing {
 		if object.namespace == "" {
 			object.namespace = home
-			objects[name] = object
+			existing[name] = object
 		}
 		if err := object.apply(t, api, name); err != nil {
 			t.Fatal(err)
@@ -177,11 +177,11 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	watched, limits := recordLimits(config)
-	names, err := metadata.NewForConfig(watched)
+	single, err := objects.NewClient(watched, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	removed, err := sweep.New(kinds, names, api, time.Hour).Sweep(t.Context())
+	removed, err := sweep.New(kinds, single, time.Hour).Sweep(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestSweep(t *testing.T) {
 		t.Error("no list was requested")
 	}
 	want := 0
-	for name, object := range objects {
+	for name, object := range existing {
 		if object.swept {
 			want++
 		}

@@ -1,7 +1,7 @@
 package templates
 
 import (
-	"strings"
+	"encoding/json"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -79,40 +79,22 @@ func (c *Cache) Forget(name types.NamespacedName) {
 
 // What compiled templates take, in bytes, rounded up from measurements.
 const (
-	bytesPerTemplate   = 2048
-	bytesPerValue      = 128
-	bytesPerExpression = 256
+	bytesPerTemplate = 2048
+	bytesPerValue    = 128
 )
 
 // estimate returns about how many bytes of memory the compiled templates of a
-// Configuration take. Legacy fields become at most five small templates.
+// Configuration take: each value has a comma or a bracket before it, and each expression
+// two brackets. Legacy fields become at most five small templates.
 func estimate(configuration *v0.Configuration) int {
-	bytes := 5 * bytesPerTemplate
-	for _, resources := range [][]v0.BrokerResource{
-		configuration.Spec.InstanceBrokerResources, configuration.Spec.ConfigurationBrokerResources,
-	} {
-		for i := range resources {
-			if content, err := resources[i].Content(); err == nil {
-				bytes += bytesPerTemplate + estimateValue(content)
-			}
+	spec := configuration.Spec
+	encoded, _ := json.Marshal(spec) // if it cannot be read, there is nothing to hold
+	values := 0
+	for _, char := range encoded {
+		if char == ',' || char == '[' || char == '{' {
+			values++
 		}
 	}
-	return bytes
-}
-
-func estimateValue(value any) int {
-	bytes := bytesPerValue
-	switch value := value.(type) {
-	case map[string]any:
-		for key, element := range value {
-			bytes += len(key) + estimateValue(element)
-		}
-	case []any:
-		for _, element := range value {
-			bytes += estimateValue(element)
-		}
-	case string: // rounded up as the allocator does
-		bytes += len(value)*5/4 + bytesPerExpression*strings.Count(value, "{{")
-	}
-	return bytes
+	templates := len(spec.InstanceBrokerResources) + len(spec.ConfigurationBrokerResources) + 5
+	return templates*bytesPerTemplate + values*bytesPerValue + 2*len(encoded)
 }

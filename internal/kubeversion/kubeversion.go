@@ -17,8 +17,8 @@ const (
 	newestTested = 37
 )
 
-// Page is where users can read about versions.
-const Page = "docs/kubernetes-versions.md"
+// page is where users can read about versions.
+const page = "docs/kubernetes-versions.md"
 
 // TooOldError reports that Akri does not run on a version of the API server.
 type TooOldError struct{ Version string }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -37,42 +39,58 @@ func TestLacking(t *testing.T) {
 	}
 }
 
-func TestAwaitReadsTheVersionOfAnAPIServer(t *testing.T) {
-	version, err := Await(t.Context(), apitest.Start(t), func(err error) { t.Error(err) })
-	if err != nil || !strings.HasPrefix(version, "v1.") {
-		t.Errorf("%q, %v", version, err)
+// recorded returns a logger, and what it has logged.
+func recorded() (*slog.Logger, *strings.Builder) {
+	var lines strings.Builder
+	return slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug})), &lines
+}
+
+func TestVerifyReadsTheVersionOfAnAPIServer(t *testing.T) {
+	log, lines := recorded()
+	if err := Verify(t.Context(), apitest.Start(t), log); err != nil || !strings.Contains(lines.String(), "version=v1.") {
+		t.Errorf("%v, logged %s", err, lines)
 	}
 }
 
-// TestAwaitRefusesOldAPIServers uses a server that answers like an API server too old to
-// be built.
-func TestAwaitRefusesOldAPIServers(t *testing.T) {
-	answers := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if answers++; answers == 1 { // it is starting
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		if r.URL.Path != "/prefix/version" {
-			t.Errorf("requested %s", r.URL.Path)
-		}
-		_, _ = w.Write([]byte(`{"major": "1", "minor": "29", "gitVersion": "v1.29.3"}`))
-	}))
-	defer server.Close()
-	failures := 0
-	version, err := Await(t.Context(), &rest.Config{Host: server.URL + "/prefix"}, func(error) { failures++ })
-	if _, refused := errors.AsType[*TooOldError](err); !refused || version != "v1.29.3" {
-		t.Errorf("%q, %v", version, err)
-	}
-	if failures != 1 {
-		t.Errorf("%d failures were reported, want 1", failures)
+// The servers answer like API servers that are starting, and some are too old to be built.
+func TestVerify(t *testing.T) {
+	for version, want := range map[string]string{ // what is logged of the version
+		"v1.29.3": "",
+		"v1.31.4": `because="Kubernetes v1.31.4 is older than v1.34, the oldest that Akri has been tested with" see=` + page,
+		"v1.36.3": "",
+	} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			answers := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if answers++; answers == 1 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				if r.URL.Path != "/prefix/version" {
+					t.Errorf("requested %s", r.URL.Path)
+				}
+				_, _ = fmt.Fprintf(w, `{"gitVersion": %q}`, version)
+			}))
+			defer server.Close()
+			log, lines := recorded()
+			err := Verify(t.Context(), &rest.Config{Host: server.URL + "/prefix"}, log)
+			if _, refused := errors.AsType[*TooOldError](err); refused != (version == "v1.29.3") || err != nil && !refused {
+				t.Error(err)
+			}
+			got := lines.String()
+			if strings.Count(got, "because=") != min(1, len(want)) || !strings.Contains(got, want) || strings.Count(got, "not known yet") != 1 {
+				t.Errorf("logged\n%s\nwant %q once, and one failure", got, want)
+			}
+		})
 	}
 }
 
-func TestAwaitEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Await(ctx, &rest.Config{Host: "http://127.0.0.1:1"}, func(error) { cancel() })
-	if !errors.Is(err, context.Canceled) {
+func TestVerifyEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	log, _ := recorded()
+	if err := Verify(ctx, &rest.Config{Host: "http://127.0.0.1:1"}, log); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -17,29 +18,33 @@ import (
 // minDelay and maxDelay bound the delay between attempts to read the API server's version.
 const minDelay, maxDelay = time.Second, 30 * time.Second
 
-// Await returns the version of the API server as soon as it can be read, and a
-// *TooOldError if Akri does not run on it. Until then, failed receives the error of each
-// attempt. Await returns the context's error if ctx is done first.
-func Await(ctx context.Context, config *rest.Config, failed func(error)) (string, error) {
+// Verify waits for the version of the API server, and logs what Akri does without on it. The
+// error is a *TooOldError if Akri does not run on it. There is none if ctx is done first.
+func Verify(ctx context.Context, config *rest.Config, log *slog.Logger) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return "", fmt.Errorf("create the client of the API server: %w", err)
+		return fmt.Errorf("create the client of the API server: %w", err)
 	}
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return "", fmt.Errorf("address of the API server: %w", err)
+		return fmt.Errorf("address of the API server: %w", err)
 	}
-	for failures := 0; ; failures++ {
-		read, err := read(ctx, client, server.JoinPath("version").String())
-		if err == nil {
-			return read, Check(read)
+	known, err := read(ctx, client, server.JoinPath("version").String())
+	for failures := 0; err != nil; failures++ {
+		log.Debug("The version of the API server is not known yet", "err", err)
+		if !backoff.Sleep(ctx, wait.Jitter(backoff.Delay(minDelay, maxDelay, failures), 0.5)) {
+			return nil
 		}
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		failed(err)
-		backoff.Sleep(ctx, wait.Jitter(backoff.Delay(minDelay, maxDelay, failures), 0.5))
+		known, err = read(ctx, client, server.JoinPath("version").String())
 	}
+	if err := Check(known); err != nil {
+		return err
+	}
+	log.Info("The API server has answered", "version", known)
+	if lack := Lacking(known); lack != "" {
+		log.Info("Akri may not work with this version of Kubernetes", "because", lack, "see", page)
+	}
+	return nil
 }
 
 // read reads the version of the API server.
