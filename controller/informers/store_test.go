@@ -221,7 +221,7 @@ func TestAnswersDuringAList(t *testing.T) {
 		s.notify = func(parent ownership.Parent) {
 			*notified = append(*notified, parent)
 			if len(*notified) == 1 {
-				s.record(Trim(labelled("a", 50, applied, owned)), true)
+				s.record(Trim(labelled("a", 50, applied, owned)))
 			}
 		}
 		must(t, s.Replace(list, "70"))
