@@ -41,13 +41,13 @@ func EntriesIn(content map[string]any, fields *fieldpath.Set) *fieldpath.Set {
 		if last := path[len(path)-1]; last.Key == nil && last.Value == nil || len(path) > maxLevels {
 			return
 		}
-		list := ""
+		var list strings.Builder
 		for _, element := range path {
 			if element.FieldName != nil {
-				list += "." + *element.FieldName
+				list.WriteString("." + *element.FieldName)
 			}
 		}
-		if lists[list] && !strings.HasPrefix(list, ".metadata.") {
+		if lists[list.String()] && !strings.HasPrefix(list.String(), ".metadata.") {
 			entries.Insert(path.Copy())
 		}
 	})

@@ -37,8 +37,8 @@ type Sweeper struct {
 }
 
 // New returns a Sweeper with an interval.
-func New(kinds discovery.DiscoveryInterface, objects *objects.Client, every time.Duration) *Sweeper {
-	return &Sweeper{kinds: kinds, objects: objects, every: every}
+func New(kinds discovery.DiscoveryInterface, client *objects.Client, every time.Duration) *Sweeper {
+	return &Sweeper{kinds: kinds, objects: client, every: every}
 }
 
 // Run sweeps at the interval until ctx ends.
