@@ -37,8 +37,8 @@ type Sweeper struct {
 }
 
 // New returns a Sweeper with an interval.
-func New(kinds discovery.DiscoveryInterface, client *objects.Client, every time.Duration) *Sweeper {
-	return &Sweeper{kinds: kinds, objects: client, every: every}
+func New(kinds discovery.DiscoveryInterface, api *objects.Client, every time.Duration) *Sweeper {
+	return &Sweeper{kinds: kinds, objects: api, every: every}
 }
 
 // Run sweeps at the interval until ctx ends.
