@@ -72,7 +72,9 @@ func (r configurationReconciler) execute(ctx context.Context, p *pass) (converge
 		return converge.Outcome{}, err
 	}
 	group := r.survey(p, instances, time.Now())
-	p.group = &group
+	if p.group = &group; group.uncertain {
+		return converge.Outcome{Pending: true, RequeueAfter: group.again}, nil
+	}
 	r.update(p.parent, func(known *record) { known.members, known.kinds = len(group.instances), group.kinds })
 	r.limitRollouts(configuration, group.instances)
 	p.compiled = r.templates.Get(configuration)

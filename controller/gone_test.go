@@ -115,7 +115,8 @@ func TestObjectsGoBeforeTheirInstance(t *testing.T) {
 	c.exists("v1", "ConfigMap", "group")
 }
 
-// A controller that starts creates nothing for a device that departed before.
+// A controller that starts creates nothing for a device that departed before, not even
+// until the delay is over that protects from edits.
 func TestNothingIsCreatedForDepartedDevices(t *testing.T) {
 	one := controller.Options{Workers: 1}
 	c := newClusterWith(t, one)

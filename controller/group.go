@@ -21,7 +21,10 @@ type group struct {
 	instances []v0.Instance             // whose devices have not departed
 	kinds     []schema.GroupVersionKind // of the objects of all
 	nodes     int                       // of the cluster, if it matters
-	again     time.Duration             // after which to look at them again; 0 is not before the next event
+	// uncertain reports that the devices of some may have departed, and again after which
+	// time to look again; 0 is not before the next event.
+	uncertain bool
+	again     time.Duration
 
 	ready int
 	// late is how many have not been reconciled since the Configuration was edited: their
@@ -46,9 +49,10 @@ func (m *memory) survey(p *pass, instances []v0.Instance, now time.Time) group {
 			}
 		}
 		known := m.get(ownership.InstanceParent(instance)) // a copy: the Instance's own pass observes it
-		departed, again := known.absence.observe(instance, now)
+		device, again := known.absence.observe(instance, now)
+		found.uncertain = found.uncertain || device == uncertain
 		found.again = converge.Sooner(found.again, again)
-		if departed {
+		if device == departed {
 			continue
 		}
 		reconciled := known.generation == p.configuration.Generation

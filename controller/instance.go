@@ -78,10 +78,13 @@ func (r instanceReconciler) execute(ctx context.Context, p *pass) (converge.Outc
 		}
 	}
 	defer r.gate.Done(configuration.UID, instance.Name)
-	var departed bool
+	var device presence
 	var again time.Duration
-	r.update(p.parent, func(known *record) { departed, again = known.absence.observe(instance, time.Now()) })
-	outcome, err := r.renderAndConverge(ctx, p, departed)
+	r.update(p.parent, func(known *record) { device, again = known.absence.observe(instance, time.Now()) })
+	if device == uncertain {
+		return converge.Outcome{Pending: true, RequeueAfter: again}, nil
+	}
+	outcome, err := r.renderAndConverge(ctx, p, device)
 	// A failed apply does not change the Instance's place in the rollout.
 	if err == nil && !outcome.Pending && !outcome.Held && len(outcome.Problems) == 0 {
 		r.gate.Report(configuration.UID, instance.Name, isTrue(readyCondition(outcome, appliedCondition(outcome))))
@@ -92,14 +95,14 @@ func (r instanceReconciler) execute(ctx context.Context, p *pass) (converge.Outc
 
 // renderAndConverge renders the templates for the Instance and converges its objects. If its
 // device has departed, there are none.
-func (r instanceReconciler) renderAndConverge(ctx context.Context, p *pass, departed bool) (converge.Outcome, error) {
+func (r instanceReconciler) renderAndConverge(ctx context.Context, p *pass, device presence) (converge.Outcome, error) {
 	p.compiled = r.templates.Get(p.configuration)
 	if len(p.compiled.Problems) > 0 {
 		// Existing objects stay until the templates are fixed.
 		return converge.Outcome{Resources: p.base.Resources, Problems: p.compiled.Problems}, nil
 	}
 	request := r.request(ctx, p)
-	if !departed { // a rollout does not keep the objects of a device that has left
+	if device != departed { // a rollout does not keep the objects of a device that has left
 		request.MayChange = r.mayChange(p.configuration, p.instance.Name)
 		request.Rendered, request.Diagnostics = p.compiled.Instance.Render(templates.InstanceValues(p.configuration, p.instance))
 	}
