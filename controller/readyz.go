@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Ready returns a check that passes once all Configurations and Instances have been
-// read. From then on this replica works, or can take over from the leader.
+// Ready returns a check that passes while all that this replica watches has been read: it works,
+// or can take over from the leader.
 func Ready(mgr manager.Manager) healthz.Checker {
 	return func(probe *http.Request) error {
 		ctx, cancel := context.WithTimeout(probe.Context(), 100*time.Millisecond)
 		defer cancel()
 		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("no Configuration or Instance has been read yet: " +
+			return errors.New("Instances, or other objects that the controller watches, have not been read yet: " +
 				"check in the log whether the API server answers and allows the controller to list them")
 		}
 		return nil

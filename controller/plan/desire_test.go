@@ -95,7 +95,7 @@ func TestDesireTooMany(t *testing.T) {
 	}
 	desired, problems = Desire(testMapper{}, confine.Policy{}, cam, objects(MaxObjects+1), templating.Origin.String)
 	if len(desired) != 0 || len(problems) != 1 || problems[0].Reason != v0.ReasonRefused ||
-		!strings.Contains(problems[0].Error(), "instanceBrokerResources: 1001 objects for one device, at most 1000") {
+		!strings.Contains(problems[0].Error(), "instanceBrokerResources: 1001 objects for one device exceed the limit of 1000") {
 		t.Errorf("%d objects, problems %v", len(desired), problems)
 	}
 }

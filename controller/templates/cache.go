@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"bytes"
 	"encoding/json"
 	"sync"
 
@@ -79,22 +80,21 @@ func (c *Cache) Forget(name types.NamespacedName) {
 
 // What compiled templates take, in bytes, rounded up from measurements.
 const (
-	bytesPerTemplate = 2048
-	bytesPerValue    = 128
+	bytesPerTemplate   = 2048
+	bytesPerToken      = 128 // of JSON
+	bytesPerExpression = 256
 )
 
 // estimate returns about how many bytes of memory the compiled templates of a
-// Configuration take: each value has a comma or a bracket before it, and each expression
-// two brackets. Legacy fields become at most five small templates.
+// Configuration take. Legacy fields become at most five small templates.
 func estimate(configuration *v0.Configuration) int {
 	spec := configuration.Spec
 	encoded, _ := json.Marshal(spec) // if it cannot be read, there is nothing to hold
-	values := 0
-	for _, char := range encoded {
-		if char == ',' || char == '[' || char == '{' {
-			values++
-		}
+	tokens, decoder := 0, json.NewDecoder(bytes.NewReader(encoded))
+	for _, err := decoder.Token(); err == nil; _, err = decoder.Token() {
+		tokens++
 	}
 	templates := len(spec.InstanceBrokerResources) + len(spec.ConfigurationBrokerResources) + 5
-	return templates*bytesPerTemplate + values*bytesPerValue + 2*len(encoded)
+	expressions := bytes.Count(encoded, []byte("{{"))
+	return templates*bytesPerTemplate + tokens*bytesPerToken + expressions*bytesPerExpression + 2*len(encoded)
 }

@@ -31,7 +31,8 @@ func Verify(ctx context.Context, config *rest.Config, log *slog.Logger) error {
 	}
 	known, err := read(ctx, client, server.JoinPath("version").String())
 	for failures := 0; err != nil; failures++ {
-		log.Debug("The version of the API server is not known yet", "err", err)
+		// The first level below information, which the controller numbers 1.
+		log.Log(ctx, slog.LevelInfo-1, "The version of the API server is not known yet", "err", err)
 		if !backoff.Sleep(ctx, wait.Jitter(backoff.Delay(minDelay, maxDelay, failures), 0.5)) {
 			return nil
 		}
