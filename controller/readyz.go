@@ -17,7 +17,7 @@ func Ready(mgr manager.Manager) healthz.Checker {
 		ctx, cancel := context.WithTimeout(probe.Context(), 100*time.Millisecond)
 		defer cancel()
 		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("Instances, or other objects that the controller watches, have not been read yet: " +
+			return errors.New("not all objects that the controller watches have been read yet: " +
 				"check in the log whether the API server answers and allows the controller to list them")
 		}
 		return nil
