@@ -239,7 +239,7 @@ func TestTypos(t *testing.T) {
 		"image: {pullPolicy: always}":                                                         "image/pullPolicy",
 		"certificates: {provider: vault}":                                                     "certificates/provider",
 		"metrics: {podMonitor: {enable: true}}":                                               "enable",
-		"udev: {typo: {enabled: true}}":                                                       "udev.typo: no keys",
+		"udev: {typo: {enabled: true}}":                                                       "udev.typo: not keys",
 		"udev: {configuration: {discoveryDetails: {x: 1}}}":                                   "udev.configuration.discoveryDetails.x",
 		"onvif: {configuration: {brokerPod: {iamge: {a: b}}}}":                                "onvif.configuration.brokerPod.iamge",
 		"agent: {host: {kubelet: /x}}":                                                        "agent.host.kubelet",
