@@ -128,6 +128,19 @@ func TestUnreportedPasses(t *testing.T) {
 	}
 }
 
+// A computed status waits again after the former one was written, however long that was ago.
+func TestEachStatusWaits(t *testing.T) {
+	r, now := &record{}, time.Unix(1000, 0)
+	first := r.hold(status{}, progress, now)
+	if later := r.hold(status{}, progress, now.Add(first)); first <= 0 || later != 0 {
+		t.Errorf("the first status waits for %v, and then for %v", first, later)
+	}
+	r.reported()
+	if second := r.hold(status{}, progress, now.Add(time.Hour)); second != first {
+		t.Errorf("the second status waits for %v, the first for %v", second, first)
+	}
+}
+
 // Garbage collection may have orphaned the objects of a parent before its next pass.
 func TestOrphaningIsRemembered(t *testing.T) {
 	m := newTestMemory(t)

@@ -17,10 +17,10 @@ import (
 )
 
 // PatchStatus replaces the given fields of a parent's status and returns the parent's
-// new resourceVersion, which is empty if the parent no longer exists. A new parent
-// of the same name gets this status, which its own first pass replaces: in a patch of a status,
-// the API server ignores the UID (seen with 1.37). A patch costs the API server less than an apply, and needs
-// only what has changed.
+// new resourceVersion, which is empty if the parent no longer exists. A new parent of the same
+// name gets this status, which its own first pass replaces: in a patch of a status, the API
+// server ignores the UID (seen with 1.37). A patch costs the API server less than an apply, and
+// needs only what has changed.
 func (c *Client) PatchStatus(ctx context.Context, parent ownership.Parent, fields map[string]any) (version string, err error) {
 	body, err := json.Marshal(map[string]any{"status": fields})
 	if err != nil {

@@ -52,8 +52,8 @@ func (g *Gate) SetInstances(configuration types.UID, namespace string, instances
 }
 
 // TryAcquire reports whether an Instance may be changed now; ready is whether it is ready now. If
-// it may be changed, it counts as unavailable until [Gate.Report] records otherwise; if not, it is woken when it is
-// its turn. An Instance that is unavailable anyway always passes.
+// it may be changed, it counts as unavailable until [Gate.Report] records otherwise; if not, it
+// is woken when it is its turn. An Instance that is unavailable anyway always passes.
 func (g *Gate) TryAcquire(configuration types.UID, instance string, ready bool, limit intstr.IntOrString) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

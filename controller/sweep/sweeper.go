@@ -108,8 +108,10 @@ func (s *Sweeper) sweep(ctx context.Context, resource schema.GroupVersionResourc
 	}
 	for i := 0; err == nil && i < len(candidates); i++ {
 		var lives bool
-		if lives, err = s.lives(ctx, candidates[i].state); err == nil && !lives {
-			err = s.remove(ctx, resource, candidates[i])
+		if lives, err = s.lives(ctx, candidates[i].state); err != nil || lives {
+			continue
+		}
+		if err = s.remove(ctx, resource, candidates[i]); err == nil {
 			removed++
 		}
 	}

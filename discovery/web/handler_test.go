@@ -111,13 +111,13 @@ func TestResponses(t *testing.T) {
 		details string
 		want    int
 	}{
-		"an error":                                 {status(http.StatusNotFound), "", 0},
-		"a status that is expected":                {status(http.StatusNotFound), "expect: {status: [404]}", 1},
-		"a value that is an object":                {body(`{"a": {"b": 1}}`), "expect: {path: a}", 1},
-		"a value that is null":                     {body(`{"a": null}`), "expect: {path: a}", 1},
-		"no value":                                 {body(`{"b": 1}`), "expect: {path: a}", 0},
-		"a large page, nothing of which is needed": {large, "", 1},
-		"a large page for a property":              {large, "properties: {A: a}", 0},
+		"an error":                                {status(http.StatusNotFound), "", 0},
+		"a status that is expected":               {status(http.StatusNotFound), "expect: {status: [404]}", 1},
+		"a value that is an object":               {body(`{"a": {"b": 1}}`), "expect: {path: a}", 1},
+		"a value that is null":                    {body(`{"a": null}`), "expect: {path: a}", 1},
+		"no value":                                {body(`{"b": 1}`), "expect: {path: a}", 0},
+		"a large page of which nothing is needed": {large, "", 1},
+		"a large page for a property":             {large, "properties: {A: a}", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if found := discover(t, "urls: ["+newSite(t, tc.answer).URL+"]\n"+tc.details, nil).Next(); len(found) != tc.want {

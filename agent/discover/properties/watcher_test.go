@@ -146,7 +146,7 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// The agent asks for a Secret that it may not read less and less often, but never gives up.
+// While a Secret is forbidden, the agent asks for it at growing intervals, but never gives up.
 func TestForbiddenIsAskedRarely(t *testing.T) {
 	defer func(before []utilruntime.ErrorHandler) { utilruntime.ErrorHandlers = before }(utilruntime.ErrorHandlers)
 	utilruntime.ErrorHandlers = nil // one of them waits by the time outside

@@ -16,6 +16,7 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/internal/kubelettest"
@@ -109,9 +110,11 @@ func TestHeldByInitContainerIsReportedOnce(t *testing.T) {
 }
 
 // TestConfigurationOfEvents checks that Events of a Configuration have its UID if any of
-// its Instances is known to the API server. Otherwise, a repeated Event would be another one.
+// its Instances is known to the API server. Otherwise, a repeated Event would be another one. A
+// refused call for a group leads to such an Event, even if an Instance has the same name.
 func TestConfigurationOfEvents(t *testing.T) {
-	s, _ := unconnected(t, kubelettest.Start(t, kubelettest.Options{}), slog.New(slog.DiscardHandler))
+	log := &records{}
+	s, _ := unconnected(t, kubelettest.Start(t, kubelettest.Options{}), slog.New(slog.NewTextHandler(log, nil)))
 	recorded := &v0.Instance{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: "cam-0", UID: "of-instance", ResourceVersion: "1", Labels: map[string]string{v0.NodeLabel("node-a"): ""},
 		OwnerReferences: []metav1.OwnerReference{{Kind: "Configuration", Name: "cam", UID: "of-configuration", Controller: new(true)}},
@@ -127,11 +130,19 @@ func TestConfigurationOfEvents(t *testing.T) {
 			object, _ := s.configuration("cam")
 			uids = append(uids, object.UID)
 		}
+		s.devices.known["cam"] = &knownInstance{name: types.NamespacedName{Namespace: "default", Name: "cam"}, configuration: "other"}
+		for _, group := range []string{"cam", "gone"} {
+			s.warnOfRefusal(slots.Resource{Name: group, Group: true}, []int{0}, slots.ErrTooFew)
+		}
 		return true
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if uids = slices.Compact(uids); !slices.Equal(uids, []types.UID{"of-configuration"}) {
 		t.Errorf("UIDs %q", uids)
+	}
+	refusals := log.text()
+	if strings.Count(refusals, "reason="+reasonRefused) != 1 || !strings.Contains(refusals, "kind=Configuration namespace=default name=cam") {
+		t.Errorf("logged:\n%s", refusals)
 	}
 }

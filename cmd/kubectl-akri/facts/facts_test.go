@@ -2,6 +2,7 @@ package facts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/internal/apitest"
 )
@@ -223,4 +225,19 @@ func TestUnread(t *testing.T) {
 			t.Errorf("%v, got %+v", err, system)
 		}
 	}
+	nobody.API = failing{nobody.API} // what may not be read may be why
+	found, err := nobody.Nodes(t.Context(), "", w.Namespace)
+	if err == nil || !strings.Contains(err.Error(), "the time is over") || len(found.Unread) != 4 {
+		t.Errorf("%v, got %q", err, found.Unread)
+	}
+}
+
+// failing is a reader whose lists of Configurations fail, with an error other than Forbidden.
+type failing struct{ client.Reader }
+
+func (f failing) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, configurations := list.(*v0.ConfigurationList); configurations {
+		return errors.New("the time is over")
+	}
+	return f.Reader.List(ctx, list, options...)
 }

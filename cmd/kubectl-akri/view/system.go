@@ -23,7 +23,7 @@ type System struct {
 	Searched  bool
 	Pods      []corev1.Pod  // of all components
 	Nodes     []corev1.Node // nil if they may not be listed
-	// Unread is what the user may not read, because of which a cause may be missing.
+	// Unread lists what the user has no permission to read, so a cause may be missing.
 	Unread []string
 }
 

@@ -56,7 +56,7 @@ type Facts struct {
 	Events []corev1.Event `json:"events,omitempty"`
 	Now    time.Time      `json:"-"`
 
-	// Unread is what the user may not read, because of which a cause may be missing.
+	// Unread lists what the user has no permission to read, so a cause may be missing.
 	Unread []string `json:"unread,omitempty"`
 	// Findings are the problems that [Facts.Conclude] has found.
 	Findings []finding.Mistake `json:"findings"`
